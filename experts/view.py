@@ -1,0 +1,47 @@
+"""What an expert may see: privileged state of every env, env-local frame, read before each action."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class View:
+    """State of N envs at one control step; positions relative to the env's robot base, quaternions xyzw.
+
+    Attributes:
+        held_pos_m: (N, 3) root of the held part, the centre of its underside.
+        held_quat_xyzw: (N, 4).
+        held_vel_m_s: (N, 3) linear velocity of the held part's root.
+        fixed_pos_m: (N, 3) root of the fixed part.
+        fixed_quat_xyzw: (N, 4).
+        tool_pos_m: (N, 3) tool centre, between the open fingertips.
+        tool_quat_xyzw: (N, 4) gripper base, +z the approach axis.
+        joint_pos_rad: (N, 7) arm joints.
+        joint_vel_rad_s: (N, 7).
+        jacobian: (N, 6, 7) of the tool centre, linear rows first, base frame.
+        finger_closed: (N,) 0 open to 1 closed.
+        wrist_wrench: (N, 6) force N and torque N m that the arm exerts on the gripper, gripper frame.
+        pad_force_n: (N, 2) normal force on the left and right pads.
+        contact_force_n: (N,) force between held and fixed part.
+    """
+
+    held_pos_m: np.ndarray
+    held_quat_xyzw: np.ndarray
+    held_vel_m_s: np.ndarray
+    fixed_pos_m: np.ndarray
+    fixed_quat_xyzw: np.ndarray
+    tool_pos_m: np.ndarray
+    tool_quat_xyzw: np.ndarray
+    joint_pos_rad: np.ndarray
+    joint_vel_rad_s: np.ndarray
+    jacobian: np.ndarray
+    finger_closed: np.ndarray
+    wrist_wrench: np.ndarray
+    pad_force_n: np.ndarray
+    contact_force_n: np.ndarray
+
+    @property
+    def num_envs(self) -> int:
+        """Number of envs, N."""
+        return len(self.tool_pos_m)

@@ -1,0 +1,103 @@
+"""Contact and wrist signals of every world, read from MuJoCo's own contact solution."""
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from pipeline.sim.native import NativeWorlds
+
+
+@dataclass(frozen=True)
+class Signals:
+    """Worst of one control step, per world.
+
+    Attributes:
+        penetration_m: (N,) deepest overlap of held and fixed part.
+        fixture_force_n: (N,) largest norm of the total force between them.
+        pad_force_n: (N, 2) largest normal force on the left and right pads.
+        wrist_wrench: (N, 6) force and torque of the arm on the gripper at the last probe, gripper frame.
+    """
+
+    penetration_m: np.ndarray
+    fixture_force_n: np.ndarray
+    pad_force_n: np.ndarray
+    wrist_wrench: np.ndarray
+
+
+def geoms_of(model: mujoco.MjModel, body_suffix: str) -> np.ndarray:
+    """Mask (ngeom,) of the geoms on the body whose name ends in ``body_suffix``."""
+    names = [model.body(int(b)).name for b in model.geom_bodyid]
+    return np.array([name.rsplit("/", 1)[-1] == body_suffix for name in names])
+
+
+class ContactProbe:
+    """Reads contacts while :class:`~pipeline.sim.native.NativeWorlds` steps.
+
+    Args:
+        engine: the solver; the probe installs itself there.
+        held, fixed, pads, gripper: names of the bodies, as they end in the model.
+    """
+
+    def __init__(self, engine: NativeWorlds, held: str, fixed: str, pads: tuple[str, str], gripper: str) -> None:
+        model, _ = engine.world(0)
+        worlds = engine.mjw_data.nworld
+        self._held, self._fixed = geoms_of(model, held), geoms_of(model, fixed)
+        self._pads = tuple(geoms_of(model, pad) for pad in pads)
+        for name, mask in {held: self._held, fixed: self._fixed, pads[0]: self._pads[0], pads[1]: self._pads[1]}.items():
+            if not mask.any():
+                raise ValueError(f"no collider belongs to a body named {name!r}")
+        self._gripper = next(b for b in range(model.nbody) if model.body(b).name.rsplit("/", 1)[-1] == gripper)
+        self._penetration = np.zeros(worlds)
+        self._force = np.zeros(worlds)
+        self._pad_force = np.zeros((worlds, 2))
+        self._wrench = np.zeros((worlds, 6))
+        engine.probe = self
+
+    def __call__(self, world: int, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        """Read one world."""
+        if not data.ncon:
+            return
+        contact = data.contact
+        geom, dist = contact.geom, contact.dist
+        seated = (self._held[geom[:, 0]] & self._fixed[geom[:, 1]]) | (self._fixed[geom[:, 0]] & self._held[geom[:, 1]])
+        if seated.any():
+            self._penetration[world] = max(self._penetration[world], -float(dist[seated].min()))
+            self._force[world] = max(self._force[world], float(np.linalg.norm(self._total(data, seated))))
+        address = contact.efc_address
+        active = address >= 0
+        for side, pad in enumerate(self._pads):
+            touching = (pad[geom[:, 0]] | pad[geom[:, 1]]) & active
+            if touching.any():
+                normal = float(data.efc_force[address[touching]].sum())
+                self._pad_force[world, side] = max(self._pad_force[world, side], normal)
+
+    def _total(self, data: mujoco.MjData, chosen: np.ndarray) -> np.ndarray:
+        """Sum of elliptic contact forces on the held part, world frame."""
+        contact = data.contact
+        chosen = chosen & (contact.efc_address >= 0)
+        address, frame = contact.efc_address[chosen], contact.frame[chosen].reshape(-1, 3, 3)
+        force = data.efc_force[address[:, None] + np.arange(3)]
+        sign = np.where(self._held[contact.geom[chosen, 1]], 1.0, -1.0)
+        return np.einsum("n,nij,ni->j", sign, frame, force)
+
+    def read_wrench(self, world: int, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        """Force and torque through the wrist flange of one world."""
+        mujoco.mj_rnePostConstraint(model, data)
+        body = self._gripper
+        torque, force = data.cfrc_int[body, :3], data.cfrc_int[body, 3:]
+        arm = data.subtree_com[model.body_rootid[body]] - data.xpos[body]
+        rotation = data.xmat[body].reshape(3, 3)
+        self._wrench[world, :3] = force @ rotation
+        self._wrench[world, 3:] = (torque + np.cross(arm, force)) @ rotation
+
+    def take(self, engine: NativeWorlds) -> Signals:
+        """Signals since the last call; starts the next interval."""
+        for world in range(len(self._penetration)):
+            self.read_wrench(world, *engine.world(world))
+        signals = Signals(
+            self._penetration.copy(), self._force.copy(), self._pad_force.copy(), self._wrench.copy()
+        )
+        for array in (self._penetration, self._force, self._pad_force):
+            array[:] = 0.0
+        return signals

@@ -1,0 +1,191 @@
+"""Isaac Lab worlds on a CPU, stepped by MuJoCo's C engine.
+
+Newton keeps its multi-world MuJoCo Warp model and data; on the CPU their arrays are host memory. This solver
+replaces the one call that advances them: each world owns an ``MjModel`` and an ``MjData``, a thread pool steps
+them (``mj_step`` releases the GIL), and state goes in and out through the Warp arrays.
+"""
+
+import copy
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import mujoco
+import numpy as np
+import warp as wp
+from isaaclab.utils import configclass
+from isaaclab_newton.physics import MJWarpSolverCfg
+from isaaclab_newton.physics.mjwarp_manager import NewtonMJWarpManager
+from newton import Model, ModelFlags
+from newton.solvers import SolverMuJoCo
+
+PER_WORLD_FIELDS = (
+    "qpos0 qpos_spring body_pos body_quat body_ipos body_iquat body_mass body_subtreemass body_inertia "
+    "body_invweight0 body_gravcomp jnt_solref jnt_solimp jnt_pos jnt_axis jnt_stiffness jnt_range jnt_actfrcrange "
+    "jnt_margin dof_armature dof_damping dof_invweight0 dof_frictionloss dof_solimp dof_solref geom_solmix "
+    "geom_solref geom_solimp geom_size geom_rbound geom_pos geom_quat geom_friction geom_margin geom_gap site_pos "
+    "site_quat eq_solref eq_solimp eq_data actuator_gainprm actuator_biasprm actuator_dynprm actuator_ctrlrange "
+    "actuator_forcerange actuator_actrange actuator_gear"
+).split()
+"""Model fields that Newton keeps per world and may change at run time."""
+
+INPUTS = ("qpos", "qvel", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat")
+STATES = ("qpos", "qvel", "qacc")
+
+MAX_JOINT_SPEED = 100.0
+"""Generalised speed, rad/s or m/s, above which a world counts as diverged."""
+
+_WARNINGS = {
+    int(mujoco.mjtWarning.mjWARN_INERTIA): "singular inertia",
+    int(mujoco.mjtWarning.mjWARN_CONTACTFULL): "contact overflow",
+    int(mujoco.mjtWarning.mjWARN_CNSTRFULL): "constraint overflow",
+    int(mujoco.mjtWarning.mjWARN_BADQPOS): "bad position",
+    int(mujoco.mjtWarning.mjWARN_BADQVEL): "bad velocity",
+    int(mujoco.mjtWarning.mjWARN_BADQACC): "bad acceleration",
+}
+
+Probe = Callable[[int, mujoco.MjModel, mujoco.MjData], None]
+
+
+class NativeWorlds(SolverMuJoCo):
+    """``SolverMuJoCo`` whose worlds are advanced by ``mj_step``.
+
+    Args:
+        model: the Newton model.
+        native_substeps: MuJoCo steps in one call of :meth:`step`.
+        native_probes: how often in one call the ``probe`` looks at each world.
+        native_threads: threads in the pool.
+        **kwargs: as for ``SolverMuJoCo``.
+
+    Attributes:
+        probe: called as ``probe(world, model, data)`` from the pool; None for no call.
+        faults: per world, what went wrong since its last reset, or None.
+    """
+
+    def __init__(
+        self, model: Model, native_substeps: int, native_probes: int, native_threads: int, **kwargs: Any
+    ) -> None:
+        if native_substeps % native_probes:
+            raise ValueError(f"{native_probes} probes do not divide {native_substeps} substeps")
+        self._worlds: list[tuple[mujoco.MjModel, mujoco.MjData]] = []
+        super().__init__(model, **{**kwargs, "use_mujoco_cpu": False})
+        self._chunk, self._probes = native_substeps // native_probes, native_probes
+        self._substeps = native_substeps
+        self._arrays = {name: getattr(self.mjw_data, name).numpy() for name in {*INPUTS, *STATES}}
+        self._worlds = [self._new_world() for _ in range(self.mjw_data.nworld)]
+        self._pool = ThreadPoolExecutor(native_threads, thread_name_prefix="mj_step")
+        self._seen_warnings = np.zeros((len(self._worlds), len(_WARNINGS)), int)
+        self.probe: Probe | None = None
+        self.faults: list[str | None] = [None] * len(self._worlds)
+        self._copy_model_fields()
+
+    def _new_world(self) -> tuple[mujoco.MjModel, mujoco.MjData]:
+        model = copy.copy(self.mj_model)
+        # Static geoms stand elsewhere in every world; the compiled bounding volumes know those of the first.
+        model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
+        # Kinematic bodies carry an armature of 1e10, which breaks the scaling of a constraint island.
+        model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_ISLAND)
+        # A diverged world must be seen, not silently set back to its initial state.
+        model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)
+        model.stat.meaninertia = 0.1
+        return model, mujoco.MjData(model)
+
+    def world(self, index: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
+        """Model and data of one world."""
+        return self._worlds[index]
+
+    def notify_model_changed(self, flags: ModelFlags | int) -> None:
+        """Pass a change of the Newton model on to every world."""
+        super().notify_model_changed(flags)
+        self._copy_model_fields()
+
+    def _copy_model_fields(self) -> None:
+        for name in PER_WORLD_FIELDS if self._worlds else ():
+            values = getattr(self.mjw_model, name).numpy()
+            for world, (model, _) in enumerate(self._worlds):
+                target = getattr(model, name)
+                target[...] = values[world % len(values)].reshape(target.shape)
+        gravity = self.mjw_model.opt.gravity.numpy().reshape(-1, 3)
+        for world, (model, _) in enumerate(self._worlds):
+            model.opt.gravity[:] = gravity[world % len(gravity)]
+
+    def reset(self, state: Any, world_mask: wp.array | None = None, flags: Any = None) -> None:
+        """Forget everything that the engine remembers of the masked worlds; Newton writes their state anew."""
+        super().reset(state, world_mask, flags)
+        mask = slice(None) if world_mask is None else world_mask.numpy()[: len(self._worlds)]
+        for world in np.arange(len(self._worlds))[mask]:
+            model, data = self._worlds[world]
+            mujoco.mj_resetData(model, data)
+            self.faults[world] = None
+            self._seen_warnings[world] = 0
+
+    def step(self, state_in: Any, state_out: Any, control: Any, contacts: Any, dt: float) -> None:
+        """Advance all worlds by ``dt`` seconds in ``native_substeps`` steps."""
+        self._dt = dt
+        super().step(state_in, state_out, control, contacts, dt)
+
+    def _mujoco_warp_step(self) -> None:
+        list(self._pool.map(self._advance, range(len(self._worlds))))
+
+    def _advance(self, world: int) -> None:
+        model, data = self._worlds[world]
+        for name in INPUTS:
+            target = getattr(data, name)
+            target[...] = self._arrays[name][world].reshape(target.shape)
+        model.opt.timestep = self._dt / self._substeps
+        for _ in range(self._probes):
+            mujoco.mj_step(model, data, nstep=self._chunk)
+            if self.probe is not None:
+                self.probe(world, model, data)
+        self.faults[world] = self.faults[world] or self._fault(world, data)
+        for name in STATES:
+            self._arrays[name][world] = getattr(data, name)
+
+    def _fault(self, world: int, data: mujoco.MjData) -> str | None:
+        counts = np.array([data.warning[i].number for i in _WARNINGS])
+        new = np.flatnonzero(counts > self._seen_warnings[world])
+        self._seen_warnings[world] = counts
+        if not (np.isfinite(data.qpos).all() and np.isfinite(data.qvel).all()):
+            return "not finite"
+        if new.size:
+            return list(_WARNINGS.values())[int(new[0])]
+        if np.abs(data.qvel).max() > MAX_JOINT_SPEED:
+            return "diverged"
+        return None
+
+
+class NewtonNativeManager(NewtonMJWarpManager):
+    """Newton manager that builds :class:`NativeWorlds`.
+
+    Isaac Lab tells its back ends apart by how the manager's name starts.
+    """
+
+    @classmethod
+    def solver(cls) -> NativeWorlds:
+        """The solver of the running simulation."""
+        return cls._solver
+
+    @classmethod
+    def _create_solver(cls, model: Model, solver_cfg: "NativeSolverCfg") -> NativeWorlds:
+        kwargs = cls._filter_solver_kwargs(SolverMuJoCo, solver_cfg)
+        kwargs.pop("ls_parallel", None)
+        return NativeWorlds(
+            model,
+            native_substeps=solver_cfg.native_substeps,
+            native_probes=solver_cfg.native_probes,
+            native_threads=solver_cfg.native_threads,
+            **kwargs,
+        )
+
+
+@configclass
+class NativeSolverCfg(MJWarpSolverCfg):
+    """Solver settings of :class:`NativeWorlds`."""
+
+    class_type: type[NewtonNativeManager] | str = NewtonNativeManager
+    native_substeps: int = 24
+    """MuJoCo steps in one physics step of Isaac Lab."""
+    native_probes: int = 2
+    """Looks at each world's contacts in one physics step; divides ``native_substeps``."""
+    native_threads: int = 2
+    """Threads that step the worlds."""
