@@ -20,7 +20,12 @@ SOURCE_PACKAGE = "gym-hil"
 LINKAGE_ARMATURE = 1e-3
 """Rotor inertia given to the 2F-85's passive joints, kg m2: without it the light linkage limits the time step."""
 
+MOUNT_YAW_RAD = np.pi / 4
+"""Turn of the gripper about the flange against the source model, which mounts it as Franka's hand is mounted:
+DROID's fingers close along the robot's y axis at its home pose, where joint 7 is zero."""
+
 _MASSLESS_FRAMES = ("attachment",)
+_MOUNT = "base_mount"
 
 
 @dataclass(frozen=True)
@@ -120,6 +125,8 @@ def load_robot() -> Robot:
 def _body(model: mujoco.MjModel, index: int) -> Body:
     name, parent = model.body(index).name, int(model.body_parentid[index])
     pos, quat = model.body_pos[index].copy(), model.body_quat[index].copy()
+    if name == _MOUNT:
+        quat = _multiply(np.array([np.cos(MOUNT_YAW_RAD / 2), 0.0, 0.0, np.sin(MOUNT_YAW_RAD / 2)]), quat)
     while parent and model.body(parent).name in _MASSLESS_FRAMES:
         pos = model.body_pos[parent] + _rotate(model.body_quat[parent], pos)
         quat = _multiply(model.body_quat[parent], quat)

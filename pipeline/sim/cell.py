@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from isaaclab.app import launch_simulation
 
-from experts.view import View
+from experts.contract import Action, View
 from pipeline.assets.parts import Fault
 from pipeline.assets.robot import ARM_JOINT_NAMES, DRIVER_JOINT_NAMES, GRIPPER_BASE, PAD_BODIES
 from pipeline.sim.contacts import ContactProbe, Signals
@@ -27,15 +27,6 @@ DROP_IN_M = 0.0002
 
 WORKSPACE_M = 1.5
 """A part further than this from the robot base has left the cell."""
-
-
-@dataclass(frozen=True)
-class Targets:
-    """What an expert asks for: tool pose (N, 3) m and (N, 4) xyzw, grip (N,) 0 open, 1 closed."""
-
-    pos_m: np.ndarray
-    quat_xyzw: np.ndarray
-    grip: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -123,6 +114,11 @@ class Cell:
         self._env.reset(env_ids=ids)
         self._servo.reset(np.asarray(env_ids))
 
+    def set_active(self, active: list[bool]) -> None:
+        """Choose the envs that are simulated; the others stand still and cost nothing on the native engine."""
+        if self._solver is not None:
+            self._solver.active = np.asarray(active)
+
     def _place(self, env_id: int, start: StartPose) -> None:
         for role, pose in start_poses(self.task, start).items():
             self._env.place(env_id, role, pose)
@@ -165,20 +161,20 @@ class Cell:
         rows[:, :3] += np.cross(rows[:, 3:], offset[:, :, None], axis=1)
         return rows
 
-    def step(self, targets: Targets, observation: Observation) -> np.ndarray:
+    def step(self, action: Action, observation: Observation) -> np.ndarray:
         """Command every env for one control step; returns the recorded command (N, 8)."""
         view = observation.view
         command, fingers = self._servo.command(
-            targets.pos_m,
-            targets.quat_xyzw,
-            targets.grip,
+            action.tool_pos_m,
+            action.tool_quat_xyzw,
+            action.grip,
             view.tool_pos_m,
             view.tool_quat_xyzw,
             view.jacobian,
             view.joint_pos_rad,
         )
-        action = np.concatenate([command[:, :7], fingers[:, None], fingers[:, None]], 1)
-        self._env.step(torch.as_tensor(action, device=self._engine.device))
+        joints = np.concatenate([command[:, :7], fingers[:, None], fingers[:, None]], 1)
+        self._env.step(torch.as_tensor(joints, device=self._engine.device))
         return command
 
     def faults(self, observation: Observation) -> list[str | None]:

@@ -25,10 +25,16 @@ class Signals:
     wrist_wrench: np.ndarray
 
 
-def geoms_of(model: mujoco.MjModel, body_suffix: str) -> np.ndarray:
-    """Mask (ngeom,) of the geoms on the body whose name ends in ``body_suffix``."""
-    names = [model.body(int(b)).name for b in model.geom_bodyid]
-    return np.array([name.rsplit("/", 1)[-1] == body_suffix for name in names])
+def body_index(model: mujoco.MjModel, name: str) -> int:
+    """Body of an asset, by the last part of the name that Newton gives it.
+
+    Raises:
+        ValueError: unless there is exactly one.
+    """
+    found = [b for b in range(model.nbody) if model.body(b).name.endswith(f"_{name}")]
+    if len(found) != 1:
+        raise ValueError(f"{len(found)} bodies are named {name!r} in the compiled model, expected one")
+    return found[0]
 
 
 class ContactProbe:
@@ -42,12 +48,9 @@ class ContactProbe:
     def __init__(self, engine: NativeWorlds, held: str, fixed: str, pads: tuple[str, str], gripper: str) -> None:
         model, _ = engine.world(0)
         worlds = engine.mjw_data.nworld
-        self._held, self._fixed = geoms_of(model, held), geoms_of(model, fixed)
-        self._pads = tuple(geoms_of(model, pad) for pad in pads)
-        for name, mask in {held: self._held, fixed: self._fixed, pads[0]: self._pads[0], pads[1]: self._pads[1]}.items():
-            if not mask.any():
-                raise ValueError(f"no collider belongs to a body named {name!r}")
-        self._gripper = next(b for b in range(model.nbody) if model.body(b).name.rsplit("/", 1)[-1] == gripper)
+        self._held, self._fixed = (model.geom_bodyid == body_index(model, name) for name in (held, fixed))
+        self._pads = tuple(model.geom_bodyid == body_index(model, pad) for pad in pads)
+        self._gripper = body_index(model, gripper)
         self._penetration = np.zeros(worlds)
         self._force = np.zeros(worlds)
         self._pad_force = np.zeros((worlds, 2))

@@ -59,6 +59,7 @@ class NativeWorlds(SolverMuJoCo):
 
     Attributes:
         probe: called as ``probe(world, model, data)`` from the pool; None for no call.
+        active: (N,) which worlds are stepped.
         faults: per world, what went wrong since its last reset, or None.
     """
 
@@ -76,6 +77,7 @@ class NativeWorlds(SolverMuJoCo):
         self._pool = ThreadPoolExecutor(native_threads, thread_name_prefix="mj_step")
         self._seen_warnings = np.zeros((len(self._worlds), len(_WARNINGS)), int)
         self.probe: Probe | None = None
+        self.active = np.ones(len(self._worlds), bool)
         self.faults: list[str | None] = [None] * len(self._worlds)
         self._copy_model_fields()
 
@@ -125,7 +127,7 @@ class NativeWorlds(SolverMuJoCo):
         super().step(state_in, state_out, control, contacts, dt)
 
     def _mujoco_warp_step(self) -> None:
-        list(self._pool.map(self._advance, range(len(self._worlds))))
+        list(self._pool.map(self._advance, np.flatnonzero(self.active)))
 
     def _advance(self, world: int) -> None:
         model, data = self._worlds[world]

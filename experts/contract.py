@@ -1,13 +1,17 @@
-"""What an expert may see: privileged state of every env, env-local frame, read before each action."""
+"""The contract between experts and envs: what an expert may see, and what it may ask for."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
+
+from randomization.draws import Draws
 
 
 @dataclass(frozen=True)
 class View:
-    """State of N envs at one control step; positions relative to the env's robot base, quaternions xyzw.
+    """Privileged state of N envs before an action; positions relative to the env's robot base, quaternions xyzw.
 
     Attributes:
         held_pos_m: (N, 3) root of the held part, the centre of its underside.
@@ -45,3 +49,36 @@ class View:
     def num_envs(self) -> int:
         """Number of envs, N."""
         return len(self.tool_pos_m)
+
+
+@dataclass(frozen=True)
+class Action:
+    """What an expert asks of N envs for one control step.
+
+    Attributes:
+        tool_pos_m: (N, 3) tool centre wanted.
+        tool_quat_xyzw: (N, 4) gripper base orientation wanted.
+        grip: (N,) 0 open, 1 closed.
+        phase: (N,) index into the expert's ``phases``.
+        done: (N,) the expert has nothing left to do.
+        failure: (N,) named failure where it has given up, else None.
+    """
+
+    tool_pos_m: np.ndarray
+    tool_quat_xyzw: np.ndarray
+    grip: np.ndarray
+    phase: np.ndarray
+    done: np.ndarray
+    failure: np.ndarray
+
+
+class Expert(Protocol):
+    """A scripted policy over N envs; it reads only the :class:`View` and this episode's draws."""
+
+    phases: tuple[str, ...]
+
+    def reset(self, view: View, draws: Sequence[Draws], env_ids: Sequence[int]) -> None:
+        """Start an episode in these envs, one draw each."""
+
+    def act(self, view: View) -> Action:
+        """Decide the next control step of every env."""
