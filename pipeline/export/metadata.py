@@ -1,0 +1,89 @@
+"""The ``meta`` folder of a dataset: tasks, episodes with their provenance, statistics."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.export.files import EpisodeRow
+from pipeline.export.layout import EPISODES_PATH, INFO_PATH, MANIFEST_PATH, STATS_PATH, TASKS_PATH
+from pipeline.export.selection import Kept
+from pipeline.export.statistics import Statistics
+from pipeline.store import canonical_json
+from pipeline.tasks import Task
+
+_PROVENANCE = pa.schema(
+    {
+        "episode_index": pa.int64(),
+        "length": pa.int64(),
+        "tasks": pa.list_(pa.string()),
+        "meta/episodes/chunk_index": pa.int64(),
+        "meta/episodes/file_index": pa.int64(),
+        "episode_id": pa.string(),
+        "task_id": pa.string(),
+        "run_seed": pa.int64(),
+        "attempt": pa.int64(),
+        "seed": pa.int64(),
+        "env_index": pa.int64(),
+        "outcome": pa.string(),
+        "reason": pa.string(),
+        "verdict": pa.string(),
+        "content_hash": pa.string(),
+        "look": pa.string(),
+        "phases": pa.list_(pa.string()),
+        "draws": pa.string(),
+        "versions": pa.string(),
+        "engine": pa.string(),
+    }
+)
+"""LeRobot's own columns that speak of no file, then ours; the last three are JSON text."""
+
+
+def write_episodes(root: Path, kept: Sequence[Kept], look: str, files: Sequence[EpisodeRow]) -> None:
+    """Write ``meta/episodes``: of each episode what it is, where it lies and its statistics.
+
+    Args:
+        files: of each episode, the columns that say where it lies and its statistics.
+    """
+    rows = [_provenance(episode, number, look) for number, episode in enumerate(kept)]
+    columns = {field.name: pa.array([row[field.name] for row in rows], field.type) for field in _PROVENANCE}
+    columns |= {name: pa.array([row[name] for row in files]) for name in files[0]}
+    path = root / EPISODES_PATH
+    path.parent.mkdir(parents=True)
+    pq.write_table(pa.table(columns), path, compression="snappy")
+
+
+def write_tasks(root: Path, tasks: Sequence[Task]) -> None:
+    """Write ``meta/tasks.parquet``; a task's index is its place in ``tasks``."""
+    index = pd.Index([task.instruction for task in tasks], name="task")
+    pd.DataFrame({"task_index": range(len(tasks))}, index=index).to_parquet(root / TASKS_PATH)
+
+
+def write_json_files(
+    root: Path, info: Mapping[str, Any], statistics: Mapping[str, Statistics], manifest: Mapping[str, Any]
+) -> None:
+    """Write ``info.json``, ``stats.json`` and our manifest."""
+    plain = {key: {name: value.tolist() for name, value in each.items()} for key, each in statistics.items()}
+    for path, content in ((INFO_PATH, info), (STATS_PATH, plain), (MANIFEST_PATH, manifest)):
+        (root / path).write_text(json.dumps(content, indent=4) + "\n")
+
+
+def _provenance(episode: Kept, number: int, look: str) -> dict[str, Any]:
+    meta = episode.meta
+    same = ("length", "run_seed", "attempt", "seed", "env_index", "outcome", "reason", "content_hash", "phases")
+    return {
+        "episode_index": number,
+        "tasks": [episode.task.instruction],
+        "meta/episodes/chunk_index": 0,
+        "meta/episodes/file_index": 0,
+        "episode_id": meta["id"],
+        "task_id": episode.task.id,
+        "verdict": episode.verdict,
+        "look": look,
+        **{name: meta[name] for name in same},
+        **{name: canonical_json(meta[name]) for name in ("draws", "versions", "engine")},
+    }
