@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.schema import FPS
+from pipeline.schema import FEATURES, FPS, body_feature
 from pipeline.store import Episode, Run, episode_id
 from pipeline.tasks import HOME_JOINTS_RAD, PEG_LENGTH_M, Task, get_task
 from pipeline.video import encode
@@ -46,7 +46,8 @@ def make_episode(
         {"phase": name, "start": int(a), "end": int(b)}
         for name, a, b in zip(PHASES, starts[:-1], starts[1:], strict=True)
     ]
-    frames = _frames(task, start, starts, length, seed, succeeds=reason is None)
+    values = _frames(task, start, starts, length, seed, succeeds=reason is None)
+    frames = {f.key: f.check(values[f.key], length) for f in (*FEATURES, body_feature(BODIES))}
     return Episode(
         id=episode_id(task_id, run_seed, attempt),
         task=task_id,
