@@ -17,7 +17,7 @@ from randomization.draws import Draws
 FAST, SLOW = 0.014, 0.0008
 """Tool speeds in free space, m per control step."""
 
-GRASP_HEIGHT_M = 0.047
+GRASP_HEIGHT_M = 0.050
 """Tool centre above the stand's root at the nominal grasp."""
 
 HOVER_M = 0.080
@@ -31,8 +31,8 @@ DESCENT_STEP_M = 0.0014
 COMPLIANCE_M = 0.0010
 """The tool is never commanded further below where it is: this bounds the pressing force."""
 
-RELEASE_GAP_M = 0.0045
-"""Height above the seat at which the peg is let go; it has to fall the rest by itself."""
+RELEASE_GAP_M = 0.0012
+"""Height above the seat at which the peg is let go: it falls the rest, slowly enough to land softly."""
 
 CENTRED_M = 0.00025
 OFF_CENTRE_M = 0.0005
@@ -247,7 +247,7 @@ class RoundPegExpert(PhaseMachine):
 
     def _retreat_phase(self, view: View, ids: np.ndarray) -> np.ndarray:
         goal = self.pos[ids].copy()
-        goal[:, 2] = self._hole(view, ids)[:, 2] + self._mouth + RETREAT_M + GRASP_HEIGHT_M - self._mouth
+        goal[:, 2] = self._hole(view, ids)[:, 2] + GRASP_HEIGHT_M + RETREAT_M
         left = self._go(view, ids, goal)
         return self.stay_or(ids, left < 0.006)
 

@@ -150,8 +150,11 @@ class Run:
         return cls(root)
 
     @contextmanager
-    def lock(self) -> Iterator[None]:
+    def lock(self) -> Iterator[int]:
         """Hold the run for writing; a second writer is refused.
+
+        Yields:
+            File descriptor of the lock: a worker that inherits it keeps the run locked while it lives.
 
         Raises:
             UserError: if another process holds it.
@@ -161,7 +164,7 @@ class Run:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise UserError(f"{self.root}: another demomill process is writing here; wait for it") from None
-            yield
+            yield handle.fileno()
 
     def folder(self, task: str, episode: str) -> Path:
         """Folder of a committed episode."""
@@ -185,10 +188,11 @@ class Run:
                 _write_frames(staging / "frames.parquet", episode)
                 (staging / "episode.json").write_text(json.dumps(_to_json(episode), indent=2, allow_nan=False) + "\n")
                 for path in (*staging.iterdir(), staging):
-                    _fsync(path)
+                    fsync(path)
                 staging.chmod(0o755)
-                staging.rename(final)
-                _fsync(final.parent)
+                if not final.exists():
+                    staging.rename(final)
+                fsync(final.parent)
             finally:
                 shutil.rmtree(staging, ignore_errors=True)
         return final
@@ -279,7 +283,7 @@ def write_atomically(path: Path, text: str) -> None:
     """Replace a small text file in one step."""
     staging = path.with_name(f".{path.name}.{os.getpid()}")
     staging.write_text(text)
-    _fsync(staging)
+    fsync(staging)
     staging.replace(path)
 
 
@@ -301,7 +305,8 @@ def _require_writable(root: Path) -> None:
         raise UserError(f"{root}: cannot be written (permission denied); choose another folder")
 
 
-def _fsync(path: Path) -> None:
+def fsync(path: Path) -> None:
+    """Flush a file or folder to the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -74,6 +74,7 @@ class Judge:
         fixed_quat_xyzw: np.ndarray,
         held_speed_m_s: np.ndarray,
         tool_pos_m: np.ndarray,
+        finger_closed: np.ndarray,
     ) -> np.ndarray:
         """Take in the state after a control step; returns its reward (N,).
 
@@ -81,6 +82,7 @@ class Judge:
             held_pos_m, held_quat_xyzw, fixed_pos_m, fixed_quat_xyzw: part poses, (N, 3) and (N, 4).
             held_speed_m_s: (N,) linear speed of the held part.
             tool_pos_m: (N, 3) tool centre.
+            finger_closed: (N,) 0 open to 1 closed.
         """
         seat, rules = self.task.seat, self.task.score
         error = held_pos_m - seat_target(self.task, fixed_pos_m, fixed_quat_xyzw)
@@ -92,6 +94,7 @@ class Judge:
         seated = (aside < seat.max_xy_m) & (gap < seat.max_gap_m) & (gap > seat.min_gap_m)
         seated &= held_speed_m_s < seat.max_speed_m_s
         seated &= Rotation.from_quat(held_quat_xyzw).as_matrix()[:, 2, 2] >= seat.min_upright_cos
+        seated &= finger_closed < seat.max_finger_closed
         seated &= self._turned >= seat.min_thread_turn_rad
         self._streak = np.where(seated, self._streak + 1, 0)
         self._ever |= self.success

@@ -33,6 +33,7 @@ class Seat:
         max_speed_m_s: largest linear speed.
         max_penetration_m: deepest contact of held and fixed part over the whole episode.
         max_force_n: largest force between held and fixed part over the whole episode.
+        max_finger_closed: most that the fingers may be closed: the part must have been let go.
         min_upright_cos: least cosine between the part's axis and the vertical.
         min_thread_turn_rad: yaw to accumulate while engaged on the bolt (nuts).
     """
@@ -45,6 +46,7 @@ class Seat:
     hold_steps: int = 3
     max_penetration_m: float = 0.0005
     max_force_n: float = 60.0
+    max_finger_closed: float = 0.5
     min_upright_cos: float = 0.9
     min_thread_turn_rad: float = 0.0
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pipeline.errors import UserError
 from pipeline.export.layout import MANIFEST_PATH
-from pipeline.store import explain_os_errors
+from pipeline.store import explain_os_errors, fsync
 
 
 def require_replaceable(out: Path, source: Path) -> None:
@@ -54,7 +54,7 @@ def replaced_whole(out: Path) -> Iterator[Path]:
                 if out.exists():
                     out.rename(earlier)
                 dataset.rename(out)
-                _fsync(out.parent)
+                fsync(out.parent)
             finally:
                 _put_back(earlier, out)
                 shutil.rmtree(workshop, ignore_errors=True)
@@ -88,12 +88,4 @@ def _holds(handle: int, folder: Path) -> bool:
 
 def _fsync_tree(root: Path) -> None:
     for path in (*root.rglob("*"), root):
-        _fsync(path)
-
-
-def _fsync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        fsync(path)

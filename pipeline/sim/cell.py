@@ -1,5 +1,6 @@
 """One process's assembly cell: reset envs to drawn starts, look, act. All arrays are host numpy, env-local."""
 
+import copy
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,8 +12,9 @@ from isaaclab.app import launch_simulation
 from experts.contract import Action, View
 from pipeline.assets.parts import Fault
 from pipeline.assets.robot import ARM_JOINT_NAMES, DRIVER_JOINT_NAMES, GRIPPER_BASE, PAD_BODIES
+from pipeline.engine import Engine
 from pipeline.sim.contacts import ContactProbe, Signals
-from pipeline.sim.env import AssemblyEnv, Engine, assembly_env_cfg
+from pipeline.sim.env import AssemblyEnv, assembly_env_cfg
 from pipeline.sim.native import NewtonNativeManager
 from pipeline.sim.servo import Servo
 from pipeline.tasks import HOME_JOINTS_RAD, Task
@@ -104,6 +106,7 @@ class Cell:
         env.reset()
         self._solver = NewtonNativeManager.solver() if engine.native else None
         self._probe = ContactProbe(self._solver, "held", "fixed", PAD_BODIES, GRIPPER_BASE) if self._solver else None
+        self._signals = Signals.silent(self.num_envs)
         self._check_gravity()
 
     def reset(self, env_ids: list[int], starts: list[StartPose]) -> None:
@@ -113,6 +116,7 @@ class Cell:
         ids = torch.as_tensor(env_ids, device=self._engine.device)
         self._env.reset(env_ids=ids)
         self._servo.reset(np.asarray(env_ids))
+        self._signals.clear(np.asarray(env_ids))
 
     def set_active(self, active: list[bool]) -> None:
         """Choose the envs that are simulated; the others stand still and cost nothing on the native engine."""
@@ -134,7 +138,7 @@ class Cell:
         joint_pos, joint_vel = _host(data.joint_pos), _host(data.joint_vel)
         tool_quat = links[:, self._gripper, 3:]
         offset = _approach_axis(tool_quat) * TOOL_CENTRE_M
-        signals = self._signals()
+        signals = copy.deepcopy(self._signals)
         view = View(
             held_pos_m=poses["held"][:, :3],
             held_quat_xyzw=poses["held"][:, 3:],
@@ -175,6 +179,8 @@ class Cell:
         )
         joints = np.concatenate([command[:, :7], fingers[:, None], fingers[:, None]], 1)
         self._env.step(torch.as_tensor(joints, device=self._engine.device))
+        if self._probe is not None and self._solver is not None:
+            self._signals = self._probe.take(self._solver)
         return command
 
     def faults(self, observation: Observation) -> list[str | None]:
@@ -187,12 +193,6 @@ class Cell:
             if found[env_id] is None and np.abs(bodies[env_id, :, :3]).max() > WORKSPACE_M:
                 found[env_id] = "left the cell"
         return found
-
-    def _signals(self) -> Signals:
-        if self._probe is not None and self._solver is not None:
-            return self._probe.take(self._solver)
-        n = self.num_envs
-        return Signals(np.zeros(n), np.zeros(n), np.zeros((n, 2)), np.zeros((n, 6)))
 
     def _check_gravity(self) -> None:
         gravity = self._env.sim.cfg.gravity

@@ -24,6 +24,16 @@ class Signals:
     pad_force_n: np.ndarray
     wrist_wrench: np.ndarray
 
+    @classmethod
+    def silent(cls, worlds: int) -> "Signals":
+        """No contact anywhere."""
+        return cls(np.zeros(worlds), np.zeros(worlds), np.zeros((worlds, 2)), np.zeros((worlds, 6)))
+
+    def clear(self, worlds: np.ndarray) -> None:
+        """Forget the signals of some worlds, whose episodes start anew."""
+        for array in (self.penetration_m, self.fixture_force_n, self.pad_force_n, self.wrist_wrench):
+            array[worlds] = 0.0
+
 
 def body_index(model: mujoco.MjModel, name: str) -> int:
     """Body of an asset, by the last part of the name that Newton gives it.

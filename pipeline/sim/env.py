@@ -1,6 +1,5 @@
 """The assembly cell as an Isaac Lab env: N worlds with the DROID robot, a table and one task's parts."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import isaaclab.sim as sim_utils
@@ -16,6 +15,7 @@ from isaaclab_newton.physics import MJWarpSolverCfg, NewtonCfg
 
 from pipeline.assets.parts import Fault
 from pipeline.assets.robot import ARM_JOINT_NAMES, DRIVER_JOINT_NAMES
+from pipeline.engine import Engine
 from pipeline.schema import FPS
 from pipeline.sim.native import NativeSolverCfg
 from pipeline.sim.usd import SceneAssets, scene_assets
@@ -23,40 +23,6 @@ from pipeline.tasks import HOME_JOINTS_RAD, Task
 
 GRIPPER_CLOSED_RAD = 0.8
 """Driver angle commanded for a closed gripper; the finger joint's range of pi/4 lies within."""
-
-
-@dataclass(frozen=True)
-class Engine:
-    """How the physics is computed; part of every episode's record.
-
-    Attributes:
-        device: ``cpu`` or a CUDA device.
-        substeps: solver steps in one control step.
-        native: step CPU worlds with MuJoCo's C engine (stock MuJoCo Warp otherwise).
-        threads: threads that step the worlds on a CPU; does not change results.
-    """
-
-    device: str = "cpu"
-    substeps: int = 24
-    native: bool = True
-    threads: int = 2
-
-    def to_dict(self) -> dict[str, Any]:
-        """What determines the physics."""
-        return {"device": self.device, "substeps": self.substeps, "solver": "mujoco" if self.native else "mujoco_warp"}
-
-
-def resolve_device(device: str) -> str:
-    """Turn ``auto`` into ``cuda:0`` where there is one, else ``cpu``."""
-    if device != "auto":
-        return device
-    return "cuda:0" if torch.cuda.is_available() else "cpu"
-
-
-def default_engine(device: str = "auto", threads: int = 2) -> Engine:
-    """Engine settings for a device."""
-    device = resolve_device(device)
-    return Engine(device=device, native=device == "cpu", threads=threads)
 
 
 def _robot_cfg(assets: SceneAssets) -> ArticulationCfg:
@@ -82,7 +48,7 @@ def _robot_cfg(assets: SceneAssets) -> ArticulationCfg:
         actuators={
             "shoulder": drive(["joint[1-4]"], 4500.0, 450.0, 87.0, 0.1),
             "wrist": drive(["joint[5-7]"], 2000.0, 200.0, 12.0, 0.1),
-            "fingers": drive(list(DRIVER_JOINT_NAMES), 200.0, 20.0, 5.0, 0.005),
+            "fingers": drive(list(DRIVER_JOINT_NAMES), 60.0, 6.0, 2.0, 0.005),
             "linkage": drive([".*_(coupler|follower|spring_link)_joint"], 0.0, 0.0, 5.0, 0.001),
         },
     )

@@ -187,7 +187,7 @@ class NativeSolverCfg(MJWarpSolverCfg):
     class_type: type[NewtonNativeManager] | str = NewtonNativeManager
     native_substeps: int = 24
     """MuJoCo steps in one physics step of Isaac Lab."""
-    native_probes: int = 2
+    native_probes: int = 6
     """Looks at each world's contacts in one physics step; divides ``native_substeps``."""
     native_threads: int = 2
     """Threads that step the worlds."""

@@ -9,9 +9,9 @@ import numpy as np
 
 from experts.contract import Action, Expert
 from pipeline import __version__
+from pipeline.engine import Engine
 from pipeline.schema import FPS
 from pipeline.sim.cell import Cell, Observation
-from pipeline.sim.env import Engine
 from pipeline.store import Episode, episode_id
 from pipeline.success import Judge
 from pipeline.tasks import HOME_TOLERANCE_RAD, PART_DROP_M, Task
@@ -135,6 +135,7 @@ class _Recorder:
             view.fixed_quat_xyzw,
             after.held_speed_m_s,
             view.tool_pos_m,
+            view.finger_closed,
         )
         self._history.append(_Step(before, action, command, reward, self._judge.success.copy()))
         self._now += 1
@@ -249,8 +250,8 @@ def _frames(steps: list[_Step], env_id: int) -> dict[str, np.ndarray]:
 
 
 def _contact(steps: list[_Step], after: Observation, env_id: int) -> dict[str, float]:
-    """Extremes over the episode; the first observation's signals belong to whatever came before it."""
-    observations = [*(step.observation for step in steps[1:]), after]
+    """Extremes over the episode."""
+    observations = [*(step.observation for step in steps), after]
     return {
         "max_penetration_m": max(float(o.signals.penetration_m[env_id]) for o in observations),
         "max_fixture_force_n": max(float(o.signals.fixture_force_n[env_id]) for o in observations),

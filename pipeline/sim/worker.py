@@ -1,0 +1,104 @@
+"""Worker process: record one shard of a task. Run as ``python -m pipeline.sim.worker SHARD.json EVENTS_FD``.
+
+It writes one JSON line per event to the file descriptor: ``ready``, ``episode`` (committed), ``error``, ``done``.
+"""
+
+import ctypes
+import json
+import os
+import signal
+import sys
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pipeline.assets.cache import cache_dir
+from pipeline.assets.parts import Fault
+from pipeline.engine import Engine
+from pipeline.errors import UserError
+from pipeline.store import Episode, Run
+from pipeline.tasks import get_task
+
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True)
+class Shard:
+    """What one worker records.
+
+    Attributes:
+        root: run folder.
+        attempts: numbers of the attempts to make.
+        fault, hole_error_m: deliberate faults, for negative controls.
+    """
+
+    root: str
+    task: str
+    run_seed: int
+    attempts: tuple[int, ...]
+    num_envs: int
+    engine: Engine
+    fault: Fault = Fault()
+    hole_error_m: tuple[float, float] = (0.0, 0.0)
+
+    def to_json(self) -> str:
+        """One line of JSON."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> "Shard":
+        """Inverse of :meth:`to_json`."""
+        raw = json.loads(text)
+        return cls(
+            **{
+                **raw,
+                "attempts": tuple(raw["attempts"]),
+                "engine": Engine(**raw["engine"]),
+                "fault": Fault(**raw["fault"]),
+                "hole_error_m": tuple(raw["hole_error_m"]),
+            }
+        )
+
+
+def main(argv: list[str]) -> int:
+    """Record the shard named on the command line."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    shard = Shard.from_json(argv[1])
+    with os.fdopen(int(argv[2]), "w", buffering=1) as events:
+
+        def tell(event: str, **fields: Any) -> None:
+            events.write(json.dumps({"event": event, **fields}) + "\n")
+
+        try:
+            _record(shard, tell)
+        except UserError as error:
+            tell("error", message=str(error))
+            return 2
+        tell("done")
+    return 0
+
+
+def _record(shard: Shard, tell: Any) -> None:
+    os.environ.setdefault("WARP_CACHE_PATH", str(cache_dir() / "warp"))
+    if shard.engine.device == "cpu":
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    from experts import EXPERTS
+    from pipeline.sim.cell import open_cell
+    from pipeline.sim.recorder import record
+
+    task, run = get_task(shard.task), Run(shard.root)
+    extra: dict[str, Any] = {}
+    if shard.fault != Fault() or any(shard.hole_error_m):
+        extra = {"fault": {**asdict(shard.fault), "hole_error_m": list(shard.hole_error_m)}}
+
+    def commit(episode: Episode) -> None:
+        run.commit(episode)
+        tell("episode", id=episode.id, outcome=episode.outcome, reason=episode.reason, length=episode.length)
+
+    with open_cell(task, shard.num_envs, shard.engine, shard.fault) as cell:
+        tell("ready")
+        expert = EXPERTS[task.family](shard.num_envs, task.geometry, shard.hole_error_m)
+        record(cell, expert, shard.engine, shard.run_seed, shard.attempts, commit, extra)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))
