@@ -150,7 +150,7 @@ def _physics_cfg(engine: Engine) -> NewtonCfg:
         "iterations": 50,
         "ls_iterations": 50,
         "tolerance": 1e-8,
-        "enable_multiccd": True,
+        "enable_multiccd": False,
     }
     if engine.native:
         solver = NativeSolverCfg(**settings, native_substeps=engine.substeps, native_threads=engine.threads)

@@ -1,0 +1,1 @@
+"""Measurements: ratios against the alternative in the same run (``make bench``)."""
