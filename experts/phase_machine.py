@@ -42,8 +42,8 @@ class PhaseMachine:
 
     def __init__(self, num_envs: int) -> None:
         self.phases = tuple(phase.name for phase in self.table)
-        self.phase = np.zeros(num_envs, int)
-        self.steps_in_phase = np.zeros(num_envs, int)
+        self.phase: np.ndarray = np.zeros(num_envs, int)
+        self.steps_in_phase: np.ndarray = np.zeros(num_envs, int)
         self.pos = np.zeros((num_envs, 3))
         self.quat = np.tile([1.0, 0.0, 0.0, 0.0], (num_envs, 1))
         self.grip = np.zeros(num_envs)
@@ -90,9 +90,7 @@ class PhaseMachine:
             self.fail(np.array([env]), self.table[shown[env]].failure)
         self.phase = np.minimum(following, last)
         done = (following > last) | np.array([failure is not None for failure in self._failure])
-        return Action(
-            self.pos.copy(), self.quat.copy(), self.grip.copy(), shown, done, self._failure.copy()
-        )
+        return Action(self.pos.copy(), self.quat.copy(), self.grip.copy(), shown, done, self._failure.copy())
 
     def stay_or(self, ids: np.ndarray, leave: np.ndarray, to: str | None = None) -> np.ndarray:
         """Next phase of ``ids``: the following one (or ``to``) where ``leave`` holds, else the present one."""

@@ -109,7 +109,7 @@ class Recorded:
         }
 
 
-def record(request: Request, listen: Listener = lambda progress: None) -> Recorded:
+def record(request: Request, listen: Listener = lambda _: None) -> Recorded:
     """Record what is missing of a request and return all of it.
 
     Args:

@@ -118,7 +118,9 @@ class Run:
         try:
             self.recipe: dict[str, Any] = json.loads((self.root / "run.json").read_text())["recipe"]
         except FileNotFoundError:
-            raise UserError(f"{self.root}: no run here (run.json is missing); make one with `demomill record`") from None
+            raise UserError(
+                f"{self.root}: no run here (run.json is missing); make one with `demomill record`"
+            ) from None
         except (json.JSONDecodeError, KeyError, TypeError) as error:
             raise UserError(f"{self.root / 'run.json'}: not readable as a run description ({error})") from None
 
@@ -135,8 +137,9 @@ class Run:
             run = cls(root)
             for key in sorted({*wanted, *run.recipe}):
                 if wanted.get(key) != run.recipe.get(key):
+                    there, here = run.recipe.get(key), wanted.get(key)
                     raise UserError(
-                        f"{root}: holds another run ({key} is {run.recipe.get(key)!r} there, {wanted.get(key)!r} here); "
+                        f"{root}: holds another run ({key} is {there!r} there, {here!r} here); "
                         "choose another --out, or repeat that run's options"
                     )
             _require_writable(root)
@@ -251,7 +254,9 @@ def read_meta(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, TypeError) as error:
         raise DamagedEpisode(f"{folder}: damaged episode ({error}); move it away and record again") from None
     if missing:
-        raise DamagedEpisode(f"{folder}: episode.json lacks {', '.join(sorted(missing))}; move it away and record again")
+        raise DamagedEpisode(
+            f"{folder}: episode.json lacks {', '.join(sorted(missing))}; move it away and record again"
+        )
     return dict(meta)
 
 

@@ -35,13 +35,14 @@ class Judge:
         self._nut = task.family == "nut"
         self._best_possible = LIFTED + ENGAGED + APPROACH + ALIGN + DEPTH
         self._best_possible += (THREAD_START + THREADING) if self._nut else 0.0
-        self._streak = np.zeros(num_envs, int)
+        self._streak: np.ndarray = np.zeros(num_envs, int)
         self._banked = np.zeros(num_envs)
         self._start_z = np.zeros(num_envs)
         self._yaw = np.zeros(num_envs)
         self._turned = np.zeros(num_envs)
         self._paid = {name: np.zeros(num_envs, bool) for name in ("lifted", "engaged", "thread", "success")}
-        self._base = {name: np.full(num_envs, np.nan) for name in ("approach", "align", "depth", "threading")}
+        potentials = ("approach", "align", "depth", "threading")
+        self._base: dict[str, np.ndarray] = {name: np.full(num_envs, np.nan) for name in potentials}
         self._best = {name: np.zeros(num_envs) for name in self._base}
         self._ever = np.zeros(num_envs, bool)
 

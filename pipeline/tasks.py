@@ -163,7 +163,14 @@ def _gear(size: str, teeth: int, mass_kg: float, shaft_x_m: float) -> Task:
         held_pos_m=(0.37, -0.07, 0.0),
         fixed_pos_m=(0.37, 0.07, 0.0),
         geometry=MappingProxyType(
-            {"module": 2e-3, "teeth": teeth, "bottom": 0.005, "top": 0.030, "shaft_x": shaft_x_m, "base": BASE_THICKNESS_M}
+            {
+                "module": 2e-3,
+                "teeth": teeth,
+                "bottom": 0.005,
+                "top": 0.030,
+                "shaft_x": shaft_x_m,
+                "base": BASE_THICKNESS_M,
+            }
         ),
         seat=Seat(offset_m=(shaft_x_m, 0.0, BASE_THICKNESS_M)),
         score=Score(engage_gap_m=0.020, depth_m=0.020),

@@ -25,8 +25,7 @@ class StartPose:
         """Uniform in +-``ranges`` (``held_xy_m``, ``held_yaw_rad``, ``fixed_xy_m``, ``fixed_yaw_rad``)."""
         unit = rng.uniform(-1.0, 1.0, 6)
         half = [
-            ranges[k]
-            for k in ("held_xy_m", "held_xy_m", "held_yaw_rad", "fixed_xy_m", "fixed_xy_m", "fixed_yaw_rad")
+            ranges[k] for k in ("held_xy_m", "held_xy_m", "held_yaw_rad", "fixed_xy_m", "fixed_xy_m", "fixed_yaw_rad")
         ]
         return cls(*(float(u * h) for u, h in zip(unit, half, strict=True)))
 

@@ -147,7 +147,7 @@ def _block(
 
 
 def _sector(radius: float, half_width: float, z0: float, z1: float, chamfer: float, index: int) -> np.ndarray:
-    """One wedge of a block's wall: flat inner face tangent to the bore, chamfered at the top, (10 or, with a block's corner, 12, 3)."""
+    """One wedge of a block's wall, (10, 3) or with a corner (12, 3): tangent to the bore, chamfered at the top."""
     corner = 1 / np.cos(np.pi / SECTORS)
     points = []
     for angle in (2 * np.pi * (index - 0.5) / SECTORS, 2 * np.pi * (index + 0.5) / SECTORS):
@@ -171,9 +171,7 @@ def _lathe(profile: Profile, material: str) -> Mesh:
     return Mesh(np.asarray(solid.vertices), np.asarray(solid.faces, np.int32), material)
 
 
-def _block_visual(
-    radius: float, half_width: float, floor: float, top: float, chamfer: float, material: str
-) -> Mesh:
+def _block_visual(radius: float, half_width: float, floor: float, top: float, chamfer: float, material: str) -> Mesh:
     """Rings of equal angle: bore floor, bore wall, chamfer, top face, sides and underside."""
     angles = np.linspace(0, 2 * np.pi, SEGMENTS, endpoint=False)
     circle = np.stack([np.cos(angles), np.sin(angles)], 1)
@@ -190,4 +188,3 @@ def _block_visual(
             c, d = upper * SEGMENTS + k, upper * SEGMENTS + (k + 1) % SEGMENTS
             faces += [(a, c, b), (b, c, d)]
     return Mesh(np.concatenate(rings), np.array(faces, np.int32), material)
-

@@ -1,4 +1,4 @@
-"""The data and video files of a dataset, each cut at its size limit, and what ``meta/episodes`` says of each episode."""
+"""The data and video files of a dataset, each cut at its size limit, and what ``meta/episodes`` says of them."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -104,7 +104,7 @@ def write_videos(root: Path, kept: Sequence[Kept], camera: str) -> tuple[list[Ep
     with ThreadPoolExecutor() as pool:
         histograms = list(pool.map(PixelHistogram.of_video, sources))
     for row, histogram in zip(rows, histograms, strict=True):
-        row |= as_columns(key, histogram.statistics())
+        row.update(as_columns(key, histogram.statistics()))
     return rows, reduce(add, histograms).statistics(), infos[0]
 
 

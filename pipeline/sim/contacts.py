@@ -108,9 +108,7 @@ class ContactProbe:
         """Signals since the last call; starts the next interval."""
         for world in range(len(self._penetration)):
             self.read_wrench(world, *engine.world(world))
-        signals = Signals(
-            self._penetration.copy(), self._force.copy(), self._pad_force.copy(), self._wrench.copy()
-        )
+        signals = Signals(self._penetration.copy(), self._force.copy(), self._pad_force.copy(), self._wrench.copy())
         for array in (self._penetration, self._force, self._pad_force):
             array[:] = 0.0
         return signals

@@ -189,7 +189,11 @@ class _Recorder:
             phases=self._expert.phases,
             phase_spans=tuple(_spans(phase, self._expert.phases)),
             bodies=self._cell.bodies,
-            contact={**contact, "home_distance_rad": running.home_distance_rad, "score": float(self._judge.score[env_id])},
+            contact={
+                **contact,
+                "home_distance_rad": running.home_distance_rad,
+                "score": float(self._judge.score[env_id]),
+            },
             frames=frames,
             versions=self._versions,
             engine=self._engine.to_dict(),
@@ -219,10 +223,7 @@ def _frames(steps: list[_Step], env_id: int) -> dict[str, np.ndarray]:
     done[-1] = True
     signals = [step.observation.signals for step in steps]
     contact = np.stack(
-        [
-            np.array([s.fixture_force_n[env_id], s.penetration_m[env_id], *s.pad_force_n[env_id]])
-            for s in signals
-        ]
+        [np.array([s.fixture_force_n[env_id], s.penetration_m[env_id], *s.pad_force_n[env_id]]) for s in signals]
     )
     return {
         "observation.state": np.concatenate(

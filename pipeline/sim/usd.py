@@ -5,10 +5,9 @@ the same ones. Of the robot's own links only the two pads may meet.
 """
 
 import hashlib
-import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +25,8 @@ TORSIONAL_FRICTION = 0.005
 ROLLING_FRICTION = 0.0001
 TABLE_SIZE_M = (1.4, 1.8, 0.04)
 TABLE_CENTRE_M = (0.35, 0.0, -0.02)
+
+Vector = np.ndarray | Sequence[float]
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ def _cached(name: str, write: Callable[[Path], None], licences: Mapping[str, str
         folder = root / f"{name}-{__version__}-{digest}"
         if not folder.exists():
             try:
-                os.rename(staging, folder)
+                Path(staging).rename(folder)
             except OSError:
                 if not folder.exists():
                     raise
@@ -149,6 +150,7 @@ def _part_writer(role: str, part: parts.Part) -> Callable[[Path], None]:
 def _mass_properties(part: parts.Part) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
     """Mass, centre, principal inertia and axes (wxyz) of the visible solid at even density."""
     solid = trimesh.util.concatenate([trimesh.Trimesh(m.vertices, m.faces) for m in part.visuals])
+    assert isinstance(solid, trimesh.Trimesh)
     solid.density = part.mass_kg / solid.volume
     moments, axes = np.linalg.eigh(solid.moment_inertia)
     if np.linalg.det(axes) < 0:
@@ -287,11 +289,8 @@ def _mesh(stage: Usd.Stage, where: Sdf.Path, vertices: np.ndarray, faces: np.nda
 
 def _collide(stage: Usd.Stage, prim: Usd.Prim, contact: Contact) -> None:
     UsdPhysics.CollisionAPI.Apply(prim)
-    for name, value in (
-        ("priority", contact.priority),
-        ("condim", contact.condim),
-    ):
-        prim.CreateAttribute(f"mjc:{name}", Sdf.ValueTypeNames.Int).Set(value)
+    prim.CreateAttribute("mjc:priority", Sdf.ValueTypeNames.Int).Set(contact.priority)
+    prim.CreateAttribute("mjc:condim", Sdf.ValueTypeNames.Int).Set(contact.condim)
     _doubles(prim, "mjc:solref", contact.solref)
     _doubles(prim, "mjc:solimp", contact.solimp)
     path = stage.GetDefaultPrim().GetPath().AppendPath(f"materials/friction_{round(contact.friction * 1e4)}")
@@ -315,9 +314,7 @@ def _author_mass(
     api.CreatePrincipalAxesAttr(Gf.Quatf(*map(float, inertia_quat_wxyz)))
 
 
-def _place(
-    prim: UsdGeom.Xformable, pos: np.ndarray, quat_wxyz: np.ndarray, scale: np.ndarray | None = None
-) -> None:
+def _place(prim: UsdGeom.Xformable, pos: Vector, quat_wxyz: Vector, scale: Vector | None = None) -> None:
     prim.AddTranslateOp().Set(Gf.Vec3d(*map(float, pos)))
     prim.AddOrientOp(UsdGeom.XformOp.PrecisionDouble).Set(Gf.Quatd(*map(float, quat_wxyz)))
     if scale is not None:

@@ -102,7 +102,7 @@ def test_every_row_and_every_picture_is_its_own(load: Callable, run: Run) -> Non
 
 def test_time_windows_stay_in_their_episode(load: Callable) -> None:
     window = [-1 / FPS, 0.0, 2 / FPS]
-    dataset = load(delta_timestamps={key: window for key in ("action", "next.reward", "observation.images.wrist")})
+    dataset = load(delta_timestamps=dict.fromkeys(("action", "next.reward", "observation.images.wrist"), window))
     last = IN_ORDER[0].length - 1
     row = dataset[last]
     assert row["action_is_pad"].tolist() == [False, False, True]

@@ -15,11 +15,12 @@ FPS = 15
 
 def packets(path: Path) -> list[tuple[bytes, bool, float, float]]:
     with av.open(str(path)) as container:
-        return [
+        found = [
             (bytes(p), p.is_keyframe, float(p.pts * p.time_base), float(p.dts * p.time_base))
             for p in container.demux(video=0)
-            if p.dts is not None
+            if p.dts is not None and p.pts is not None and p.time_base is not None
         ]
+    return found
 
 
 def encode_otherwise(path: Path, *, rate: int = FPS, gop: int = 2, b_frames: int = 0, frames: int = 12) -> Path:
@@ -135,6 +136,8 @@ def test_remux_refuses_a_source_that_does_not_begin_with_a_keyframe(tmp_path: Pa
     with av.open(str(clips[0])) as source, av.open(str(headless), "w") as target:
         stream = target.add_stream_from_template(source.streams.video[0], opaque=True)
         for packet in list(source.demux(video=0))[1:-1]:
+            assert packet.pts is not None
+            assert packet.dts is not None
             packet.stream, packet.pts, packet.dts = stream, packet.pts - 1024, packet.dts - 1024
             target.mux_one(packet)
     with pytest.raises(UserError, match="keyframe"):
