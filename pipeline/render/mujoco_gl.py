@@ -1,0 +1,163 @@
+"""Pictures by MuJoCo's OpenGL renderer, on a graphics card or, through Mesa, on a CPU."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import mujoco
+import numpy as np
+from PIL import Image
+from scipy.spatial.transform import Rotation
+
+from pipeline.errors import UserError
+from pipeline.render.cameras import CAMERAS, FOVY_RAD, HEIGHT_PX, WIDTH_PX, Camera
+from pipeline.render.scene import Panel, Scene, Surface
+
+BACKENDS: Final = ("egl", "osmesa")
+INSTALL: Final = "apt-get install -y libosmesa6 libegl1 libgl1-mesa-dri"
+
+SUPERSAMPLING = 2
+"""Pictures are rendered this many times wider and higher, then area-averaged."""
+
+SHADOW_MAP_PX = 1024
+SHADOW_EXTENT_M = 1.3
+"""Half-width of what the shadow map covers: less gives speckles, more gives blocks."""
+
+_PROBE = "import mujoco; c = mujoco.GLContext(8, 8); c.make_current(); mujoco.MjrContext(mujoco.MjModel.from_xml_string('<mujoco/>'), 50); c.free()"
+
+
+def find_backend() -> str:
+    """Name of an OpenGL backend that works here: ``MUJOCO_GL`` if it is set, else EGL or OSMesa.
+
+    Raises:
+        UserError: if there is none; names the packages to install.
+    """
+    asked = os.environ.get("MUJOCO_GL")
+    for backend in (asked,) if asked else BACKENDS:
+        probe = subprocess.run(
+            [sys.executable, "-c", _PROBE], env=environment(backend), capture_output=True, timeout=120, check=False
+        )
+        if probe.returncode == 0:
+            return backend
+    what = f"MUJOCO_GL={asked} does not work here" if asked else "no OpenGL library for off-screen rendering"
+    raise UserError(f"{what}; on Debian or Ubuntu run: {INSTALL}" + ("; then unset MUJOCO_GL" if asked else ""))
+
+
+def environment(backend: str) -> dict[str, str]:
+    """Environment of a process that renders: the backend, and Mesa without threads of its own."""
+    return {**os.environ, "MUJOCO_GL": backend, "LP_NUM_THREADS": "0"}
+
+
+class MujocoRenderer:
+    """Renders one scene. The process must have been started in :func:`environment`; close it after use.
+
+    Args:
+        scene: what to render.
+        supersampling: see :data:`SUPERSAMPLING`.
+        shadows: whether the key light casts shadows.
+    """
+
+    def __init__(self, scene: Scene, *, supersampling: int = SUPERSAMPLING, shadows: bool = True) -> None:
+        self._supersampling = supersampling
+        self._model = build_model(scene, supersampling, shadows)
+        self._data = mujoco.MjData(self._model)
+        self._mocap = {name: int(self._model.body(name).mocapid[0]) for name in scene.bodies}
+        self._renderer = mujoco.Renderer(self._model, HEIGHT_PX * supersampling, WIDTH_PX * supersampling)
+        self._picture = np.empty((HEIGHT_PX * supersampling, WIDTH_PX * supersampling, 3), np.uint8)
+
+    def render(self, body_poses: Mapping[str, np.ndarray], cameras: Sequence[str]) -> list[np.ndarray]:
+        """Picture (180, 320, 3) uint8 of each camera, for a pose (7,) of each body, metres and xyzw."""
+        for name, pose in body_poses.items():
+            self._data.mocap_pos[self._mocap[name]] = pose[:3]
+            self._data.mocap_quat[self._mocap[name]] = pose[[6, 3, 4, 5]]
+        mujoco.mj_kinematics(self._model, self._data)
+        mujoco.mj_camlight(self._model, self._data)
+        return [self._shoot(camera) for camera in cameras]
+
+    def _shoot(self, camera: str) -> np.ndarray:
+        self._renderer.update_scene(self._data, camera=camera)
+        self._renderer.render(out=self._picture)
+        if self._supersampling == 1:
+            return self._picture.copy()
+        return np.asarray(Image.fromarray(self._picture).reduce(self._supersampling))
+
+    def close(self) -> None:
+        """Free the OpenGL context; EGL does not survive being left to the garbage collector."""
+        self._renderer.close()
+
+
+def build_model(scene: Scene, supersampling: int = SUPERSAMPLING, shadows: bool = True) -> mujoco.MjModel:
+    """Compile a model in which every body of the scene is a mocap body."""
+    spec = mujoco.MjSpec()
+    spec.compiler.degree = False
+    for name, surfaces in scene.bodies.items():
+        body = spec.worldbody.add_body(name=name, mocap=True)
+        for i, surface in enumerate(surfaces):
+            _add_surface(spec, body, f"{name}_{i}", surface)
+    for panel in scene.panels:
+        _add_panel(spec, panel)
+    for name, camera in CAMERAS.items():
+        _add_camera(spec, name, camera)
+    _add_lights(spec, scene, shadows)
+    quality, size = spec.visual.quality, spec.visual.global_
+    quality.offsamples, quality.shadowsize = 0, SHADOW_MAP_PX
+    size.offwidth, size.offheight = WIDTH_PX * supersampling, HEIGHT_PX * supersampling
+    spec.stat.extent, spec.stat.center = 1.0, (0.4, 0.0, 0.15)
+    spec.visual.map.znear, spec.visual.map.zfar, spec.visual.map.shadowclip = 0.01, 12.0, SHADOW_EXTENT_M
+    return spec.compile()
+
+
+def _add_surface(spec: mujoco.MjSpec, body: mujoco.MjsBody, name: str, surface: Surface) -> None:
+    mesh = spec.add_mesh(name=name, inertia=mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL)
+    mesh.uservert, mesh.usernormal = surface.vertices.reshape(-1), surface.normals.reshape(-1)
+    mesh.userface = mesh.userfacenormal = surface.faces.reshape(-1)
+    look = surface.material
+    spec.add_material(name=name, rgba=(*look.rgb, 1.0), specular=look.specular, shininess=look.shininess)
+    body.add_geom(type=mujoco.mjtGeom.mjGEOM_MESH, meshname=name, material=name, contype=0, conaffinity=0, mass=0.0)
+
+
+def _add_panel(spec: mujoco.MjSpec, panel: Panel) -> None:
+    height, width, channels = panel.texture.shape
+    texture = spec.add_texture(
+        name=panel.name, type=mujoco.mjtTexture.mjTEXTURE_2D, width=width, height=height, nchannel=channels
+    )
+    texture.data = panel.texture.tobytes()
+    material = spec.add_material(name=panel.name, specular=0.0, shininess=0.0, texrepeat=panel.repeat)
+    textures = [""] * int(mujoco.mjtTextureRole.mjNTEXROLE)
+    textures[int(mujoco.mjtTextureRole.mjTEXROLE_RGB)] = panel.name
+    material.textures = textures
+    x, y, z, w = panel.quat_xyzw
+    spec.worldbody.add_geom(
+        type=mujoco.mjtGeom.mjGEOM_BOX,
+        pos=panel.centre_m,
+        quat=(w, x, y, z),
+        size=panel.half_size_m,
+        material=panel.name,
+        contype=0,
+        conaffinity=0,
+    )
+
+
+def _add_camera(spec: mujoco.MjSpec, name: str, camera: Camera) -> None:
+    parent = spec.worldbody if camera.body is None else spec.body(camera.body)
+    x, y, z, w = camera.quat_xyzw
+    parent.add_camera(name=name, pos=camera.pos_m, quat=(w, x, y, z), fovy=float(np.rad2deg(FOVY_RAD)))
+
+
+def _add_lights(spec: mujoco.MjSpec, scene: Scene, shadows: bool) -> None:
+    look = scene.look
+    for name, sun in (("key", look.key), ("fill", look.fill)):
+        spec.worldbody.add_light(
+            name=name,
+            type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
+            pos=np.array((0.4, 0.0, 0.1)) - 1.2 * np.array(sun.direction) / np.linalg.norm(sun.direction),
+            dir=sun.direction,
+            diffuse=sun.rgb,
+            specular=[sun.specular] * 3,
+            ambient=(0.0, 0.0, 0.0),
+            castshadow=shadows and name == "key",
+        )
+    head = spec.visual.headlight
+    head.ambient, head.diffuse, head.specular = look.ambient, (0.15, 0.15, 0.15), (0.1, 0.1, 0.1)
