@@ -82,19 +82,19 @@ class Look:
 PLAIN = Look(
     name="plain",
     parts={
-        "steel": Material((0.72, 0.73, 0.76), specular=0.9, shininess=0.7),
-        "fix": Material((0.16, 0.36, 0.66), specular=0.3, shininess=0.4),
-        "stand": Material((0.27, 0.28, 0.30), specular=0.2, shininess=0.3),
+        "steel": Material((0.80, 0.81, 0.84), specular=0.8, shininess=0.6),
+        "fix": Material((0.13, 0.38, 0.72), specular=0.2, shininess=0.3),
+        "stand": Material((0.30, 0.31, 0.33), specular=0.2, shininess=0.3),
     },
-    robot_range=(0.10, 0.93),
-    robot_specular=0.4,
-    robot_shininess=0.4,
-    table=Grain((0.66, 0.64, 0.60), (0.79, 0.77, 0.73), cells=(24, 24), seed=1),
+    robot_range=(0.19, 0.86),
+    robot_specular=0.5,
+    robot_shininess=0.5,
+    table=Grain((0.64, 0.62, 0.585), (0.765, 0.75, 0.72), cells=(40, 40), seed=1),
     wall=Grain((0.74, 0.76, 0.78), (0.84, 0.85, 0.86), cells=(3, 3), seed=2),
     floor=Grain((0.36, 0.37, 0.38), (0.46, 0.46, 0.46), cells=(12, 12), seed=3),
-    key=Sun((-0.45, 0.45, -1.1), (0.46, 0.46, 0.45), specular=0.4),
-    fill=Sun((0.1, -0.8, -0.6), (0.18, 0.19, 0.21), specular=0.05),
-    ambient=(0.32, 0.32, 0.33),
+    key=Sun((-0.65, 0.25, -0.95), (0.48, 0.47, 0.45), specular=0.5),
+    fill=Sun((0.35, -0.6, -0.6), (0.20, 0.21, 0.23), specular=0.1),
+    ambient=(0.36, 0.36, 0.37),
 )
 
 LOOKS: Mapping[str, Look] = {PLAIN.name: PLAIN}

@@ -9,7 +9,6 @@ from typing import Final
 import mujoco
 import numpy as np
 from PIL import Image
-from scipy.spatial.transform import Rotation
 
 from pipeline.errors import UserError
 from pipeline.render.cameras import CAMERAS, FOVY_RAD, HEIGHT_PX, WIDTH_PX, Camera
@@ -25,7 +24,13 @@ SHADOW_MAP_PX = 1024
 SHADOW_EXTENT_M = 1.3
 """Half-width of what the shadow map covers: less gives speckles, more gives blocks."""
 
-_PROBE = "import mujoco; c = mujoco.GLContext(8, 8); c.make_current(); mujoco.MjrContext(mujoco.MjModel.from_xml_string('<mujoco/>'), 50); c.free()"
+_PROBE = """
+import mujoco
+context = mujoco.GLContext(8, 8)
+context.make_current()
+mujoco.MjrContext(mujoco.MjModel.from_xml_string("<mujoco/>"), mujoco.mjtFontScale.mjFONTSCALE_50)
+context.free()
+"""
 
 
 def find_backend() -> str:

@@ -1,0 +1,89 @@
+"""The choice of renderer, and what one must do. No graphics or simulator library is imported before one is made."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from pipeline.errors import UserError
+from pipeline.render.look import Look
+from pipeline.tasks import Task
+
+RENDERERS = ("auto", "mujoco", "newton")
+
+
+class Renderer(Protocol):
+    """Renders one scene from poses."""
+
+    def render(self, body_poses: Mapping[str, np.ndarray], cameras: Sequence[str]) -> list[np.ndarray]:
+        """Picture (180, 320, 3) uint8 of each camera, for a pose (7,) of each body, metres and xyzw."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A renderer that works on this machine.
+
+    Attributes:
+        name: ``mujoco`` or ``newton``.
+        backend: OpenGL backend, or None.
+        note: what the user should know of the choice, or None.
+    """
+
+    name: str
+    backend: str | None = None
+    note: str | None = None
+
+    def environment(self) -> dict[str, str]:
+        """Environment that a process needs before it makes this renderer."""
+        if self.backend is None:
+            return dict(os.environ)
+        from pipeline.render.mujoco_gl import environment
+
+        return environment(self.backend)
+
+
+def choose_renderer(name: str = "auto") -> Choice:
+    """Renderer by name; ``auto`` takes MuJoCo's, else Newton's camera, which needs no system library.
+
+    Raises:
+        UserError: for an unknown name, or if ``mujoco`` is asked for and OpenGL is missing.
+    """
+    if name not in RENDERERS:
+        raise UserError(f"unknown renderer {name!r}; there is: {', '.join(RENDERERS)}")
+    if name == "newton":
+        return Choice("newton")
+    from pipeline.render.mujoco_gl import find_backend
+
+    try:
+        return Choice("mujoco", find_backend())
+    except UserError as error:
+        if name == "mujoco":
+            raise
+        return Choice("newton", note=f"rendering with the slower Newton camera: {error}")
+
+
+@contextmanager
+def open_renderer(choice: Choice, task: Task, look: Look) -> Iterator[Renderer]:
+    """Make a renderer of a task's scene, in a process that was started in the choice's environment."""
+    from pipeline.render.scene import build_scene
+
+    scene = build_scene(task, look)
+    if choice.name == "mujoco":
+        from pipeline.render.mujoco_gl import MujocoRenderer
+
+        renderer = MujocoRenderer(scene)
+        try:
+            yield renderer
+        finally:
+            renderer.close()
+    else:
+        from pipeline.sim.newton_camera import NewtonRenderer
+
+        yield NewtonRenderer(scene)
+
+
+def settings(choice: Choice) -> dict[str, Any]:
+    """What of a renderer's settings changes its pictures."""
