@@ -1,0 +1,103 @@
+"""The commands and their options. Whatever takes time to import is imported by the command that needs it."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pipeline import __version__
+
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    epilog="Example: demomill generate --out out/demo",
+)
+
+Tasks = Annotated[list[str], typer.Option("--task", metavar="TASK", help="Task id; give it again for more tasks.")]
+Seed = Annotated[int, typer.Option(help="With task and attempt it fixes every draw of an episode.")]
+NumEnvs = Annotated[int, typer.Option(help="Parallel envs of a worker; does not change the episodes.")]
+Device = Annotated[str, typer.Option(help="auto, cpu or a CUDA device such as cuda:0.")]
+Workers = Annotated[int | None, typer.Option(help="Worker processes at a time. [default: by cores and memory]")]
+Threads = Annotated[int | None, typer.Option(min=1, help="Threads that step CPU worlds. [default: all cores]")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+
+
+@app.callback(invoke_without_command=True)
+def demomill(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    """Make robot demonstrations of contact-rich assembly: from simulation to a LeRobot dataset."""
+    if version:
+        print(f"demomill {__version__}")
+    elif context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command(epilog="Example: demomill tasks")
+def tasks(as_json: Json = False) -> None:
+    """List the tasks: what is assembled, within which tolerances, and whether an expert can do it yet."""
+    from pipeline.cli.tables import task_table
+    from pipeline.cli.terminal import show
+    from pipeline.tasks import CATALOGUE
+    from randomization.draws import COMPETENCE
+
+    keys = ("id", "family", "instruction", "timeout_s")
+    listed = [
+        {
+            **{key: getattr(task, key) for key in keys},
+            "seat": asdict(task.seat),
+            "has_expert": task.family in COMPETENCE,
+        }
+        for task in CATALOGUE.values()
+    ]
+    show({"tasks": listed}, as_json, task_table(listed))
+
+
+@app.command(epilog="Example: demomill record --task peg_round_8mm --episodes 64 --seed 1000 --out out/run")
+def record(
+    task: Tasks,
+    out: Annotated[Path, typer.Option(help="Run folder; made if it is missing, completed if it is there.")],
+    episodes: Annotated[int, typer.Option(help="Attempts of each task.")] = 64,
+    num_envs: NumEnvs = 16,
+    seed: Seed = 0,
+    device: Device = "auto",
+    workers: Workers = None,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> None:
+    """Record attempts at tasks: physics only, every outcome kept. The same command again adds what is missing."""
+    from pipeline.cli.tables import recorded_table
+    from pipeline.cli.terminal import show, working
+
+    with working():
+        from flows.stages import record as run_stage
+        from flows.stages import request
+        from pipeline.record import success_by_task
+
+        recorded = run_stage(
+            request(out, task, episodes, seed, num_envs=num_envs, device=device, workers=workers, threads=threads)
+        )
+    summary = recorded.to_dict()
+    news = f"{recorded.new} new" if recorded.new else f"nothing to do: all {summary['attempted']} episodes are there"
+    show(
+        summary, as_json, recorded_table(success_by_task(recorded.episodes)), f"{out}: {news}. Next: demomill qc {out}"
+    )
+
+
+@app.command(epilog="Example: demomill doctor")
+def doctor(as_json: Json = False) -> None:
+    """Say what this machine can do, what it lacks, and the remedy. Exit code 1 if demomill cannot run."""
+    from pipeline.cli.tables import report_table
+    from pipeline.cli.terminal import show, working
+
+    with working():
+        from pipeline.doctor import diagnose
+
+        report = diagnose()
+    verdict = "ready" if report.can_run else "demomill cannot run here yet: see the remedies above"
+    show(report.to_dict(), as_json, report_table(report), verdict)
+    raise typer.Exit(0 if report.can_run else 1)
