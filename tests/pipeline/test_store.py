@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-import pipeline.store as store
 from pipeline.errors import DamagedEpisode, UserError
 from pipeline.schema import BY_KEY, FEATURES
 from pipeline.store import Episode, Run, canonical_json, read_episode, read_meta, write_atomically
@@ -291,7 +290,7 @@ def test_a_full_disk_is_a_clear_error_and_leaves_nothing_half_written(
         raise OSError(number, os.strerror(number))
 
     with monkeypatch.context() as patch:
-        patch.setattr(store.pq, "write_table", full)
+        patch.setattr(pq, "write_table", full)
         with pytest.raises(UserError, match="no space left"):
             run.commit(make_episode(attempt=1))
     assert run.folders() == [kept]
@@ -310,7 +309,7 @@ def test_a_refused_write_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_run_without_write_permission_is_a_clear_error(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store.os, "access", lambda path, mode: False)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
     with pytest.raises(UserError, match="permission denied"):
         Run.open(run.root, RECIPE)
 
