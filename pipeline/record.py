@@ -126,8 +126,12 @@ def record(request: Request, listen: Listener = lambda _: None) -> Recorded:
         threads = max(1, request.engine.threads // max(1, min(request.workers, len(shards))))
         shards = [replace(shard, engine=replace(shard.engine, threads=threads)) for shard in shards]
         with ThreadPoolExecutor(request.workers) as pool:
-            for future in [pool.submit(run_shard, shard, lock, listen) for shard in shards]:
-                future.result()
+            futures = [pool.submit(run_shard, shard, lock, listen) for shard in shards]
+            try:
+                for future in futures:
+                    future.result()
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
     metas = [
         read_meta(run.folder(task, episode_id(task, request.run_seed, attempt)))
         for task in request.tasks
