@@ -4,13 +4,15 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from pipeline.assets.cache import cache_dir
 from pipeline.errors import UserError
-from pipeline.render.look import Look
-from pipeline.tasks import Task
+
+if TYPE_CHECKING:
+    from pipeline.render.scene import Scene
 
 RENDERERS = ("auto", "mujoco", "newton")
 
@@ -39,7 +41,7 @@ class Choice:
     def environment(self) -> dict[str, str]:
         """Environment that a process needs before it makes this renderer."""
         if self.backend is None:
-            return dict(os.environ)
+            return {"WARP_CACHE_PATH": str(cache_dir() / "warp"), **os.environ, "CUDA_VISIBLE_DEVICES": ""}
         from pipeline.render.mujoco_gl import environment
 
         return environment(self.backend)
@@ -66,11 +68,8 @@ def choose_renderer(name: str = "auto") -> Choice:
 
 
 @contextmanager
-def open_renderer(choice: Choice, task: Task, look: Look) -> Iterator[Renderer]:
-    """Make a renderer of a task's scene, in a process that was started in the choice's environment."""
-    from pipeline.render.scene import build_scene
-
-    scene = build_scene(task, look)
+def open_renderer(choice: Choice, scene: "Scene") -> Iterator[Renderer]:
+    """Make a renderer of a scene, in a process that was started in the choice's environment."""
     if choice.name == "mujoco":
         from pipeline.render.mujoco_gl import MujocoRenderer
 
@@ -83,7 +82,3 @@ def open_renderer(choice: Choice, task: Task, look: Look) -> Iterator[Renderer]:
         from pipeline.sim.newton_camera import NewtonRenderer
 
         yield NewtonRenderer(scene)
-
-
-def settings(choice: Choice) -> dict[str, Any]:
-    """What of a renderer's settings changes its pictures."""

@@ -1,4 +1,4 @@
-"""Pictures by Newton's ray-traced camera, the one behind Isaac Lab's tiled camera: slow on a CPU, but in need of no system library.
+"""Pictures by Newton's ray tracer, the one behind Isaac Lab's tiled camera: slow on a CPU, but it needs no system library.
 
 It shows the same meshes from the same cameras as the OpenGL renderer, without textures, highlights or anti-aliasing.
 """
@@ -57,9 +57,6 @@ class NewtonRenderer:
         self._sensor.update(self._state, transforms, self._rays, color_image=self._picture)
         rgba = self._picture.numpy().reshape(HEIGHT_PX, WIDTH_PX).view(np.uint8).reshape(HEIGHT_PX, WIDTH_PX, 4)
         return rgba[..., :3].copy()
-
-    def close(self) -> None:
-        """Nothing to free: memory goes with the object."""
 
 
 def _config() -> newton.ModelBuilder.ShapeConfig:

@@ -1,0 +1,171 @@
+"""Worker process: render the episodes named on its standard input. Run as ``python -m pipeline.render.worker JOB FD``.
+
+For each line, the folder of an episode, it writes one line of JSON to the file descriptor: ``{"ok": true}``, or
+``{"ok": false, "message": ..., "fatal": ...}`` where fatal means that other episodes would fail in the same way.
+"""
+
+import ctypes
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from itertools import zip_longest
+from pathlib import Path
+
+import numpy as np
+
+from pipeline.errors import DamagedEpisode, UserError
+from pipeline.render import sidecar
+from pipeline.render.cameras import CAMERAS
+from pipeline.render.look import get_look
+from pipeline.render.renderer import Choice, Renderer, open_renderer
+from pipeline.schema import FPS
+from pipeline.store import Episode, explain_os_errors, read_episode
+from pipeline.tasks import get_task
+from pipeline.video import encode, read_frames
+
+_PR_SET_PDEATHSIG = 1
+
+LEAST_CONTRAST = 4.0
+"""Standard deviation of the levels (0 to 255) below which a picture shows nothing."""
+
+MOST_CODING_ERROR = 6.0
+"""Mean difference of levels above which a decoded picture is not the one that was rendered."""
+
+_STRIDE = 4
+
+
+class BadVideo(UserError):
+    """A video that does not show its episode."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker does with each episode.
+
+    Attributes:
+        choice: renderer; the worker was started in its environment.
+        look: name of the look.
+        cameras: names of the cameras to render where they are missing.
+    """
+
+    choice: Choice
+    look: str
+    cameras: tuple[str, ...]
+
+    def to_json(self) -> str:
+        """One line of JSON."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> "Job":
+        """Inverse of :meth:`to_json`."""
+        raw = json.loads(text)
+        return cls(Choice(**raw["choice"]), raw["look"], tuple(raw["cameras"]))
+
+
+def main(argv: list[str]) -> int:
+    """Serve until standard input ends; die with the parent."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    with os.fdopen(int(argv[2]), "w", buffering=1) as replies, EpisodeRenderer(Job.from_json(argv[1])) as episodes:
+        for line in sys.stdin:
+            reply: dict[str, object] = {"ok": True}
+            try:
+                episodes.render(Path(line.rstrip("\n")))
+            except UserError as error:
+                fatal = not isinstance(error, DamagedEpisode | BadVideo)
+                reply = {"ok": False, "message": str(error), "fatal": fatal}
+            replies.write(json.dumps(reply) + "\n")
+    return 0
+
+
+class EpisodeRenderer:
+    """Renders episodes in one process; keeps the renderer of the last task."""
+
+    def __init__(self, job: Job) -> None:
+        self._job, self._look = job, get_look(job.look)
+        self._made_with = sidecar.settings(job.choice.name, self._look)
+        self._open = ExitStack()
+        self._task = ""
+        self._renderer: Renderer
+        self._drawn: frozenset[str]
+
+    def __enter__(self) -> "EpisodeRenderer":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._open.close()
+
+    def render(self, folder: Path) -> None:
+        """Render the missing videos of an episode, check them, and describe them in the sidecar.
+
+        Raises:
+            DamagedEpisode: if the episode does not read back.
+            BadVideo: if a video does not show it.
+            UserError: if the disk is full or the folder cannot be written.
+        """
+        episode = read_episode(folder)
+        key = episode.content_hash(), self._made_with
+        stale = sidecar.missing(folder, *key, tuple(CAMERAS))
+        self._prepare(episode)
+        with explain_os_errors(folder):
+            for leftover in folder.glob(f".{self._look.name}.*"):
+                leftover.unlink()
+            for camera in (c for c in self._job.cameras if c in stale):
+                self._render_camera(episode, camera, sidecar.video_path(folder, self._look.name, camera))
+            whole = (CAMERAS.keys() - stale) | set(self._job.cameras)
+            sidecar.write(folder, *key, episode.length, sorted(whole))
+
+    def _prepare(self, episode: Episode) -> None:
+        if episode.task != self._task:
+            from pipeline.render.scene import build_scene
+
+            self._open.close()
+            scene = build_scene(get_task(episode.task), self._look)
+            self._renderer = self._open.enter_context(open_renderer(self._job.choice, scene))
+            self._task, self._drawn = episode.task, frozenset(scene.bodies)
+        if absent := sorted(self._drawn - set(episode.bodies)):
+            raise BadVideo(f"{episode.id}: the pose of {', '.join(absent)} was not recorded, so it cannot be drawn")
+
+    def _render_camera(self, episode: Episode, camera: str, path: Path) -> None:
+        thumbnails: list[np.ndarray] = []
+
+        def pictures() -> Iterator[np.ndarray]:
+            for poses in self._poses(episode):
+                (picture,) = self._renderer.render(poses, (camera,))
+                thumbnails.append(picture[::_STRIDE, ::_STRIDE])
+                yield picture
+
+        encode(path, pictures(), FPS)
+        try:
+            check_video(path, thumbnails)
+        except BadVideo:
+            path.unlink()
+            raise
+
+    def _poses(self, episode: Episode) -> Iterator[dict[str, np.ndarray]]:
+        rows = episode.frames["bodies"].astype(np.float64).reshape(episode.length, -1, 7)
+        column = {body: i for i, body in enumerate(episode.bodies) if body in self._drawn}
+        return ({body: row[i] for body, i in column.items()} for row in rows)
+
+
+def check_video(path: Path, thumbnails: Sequence[np.ndarray]) -> None:
+    """Decode a video and compare it, frame by frame, with every fourth pixel of the pictures that it was made from.
+
+    Raises:
+        BadVideo: if it has another number of frames, shows something else, or shows nothing.
+    """
+    for row, (frame, thumbnail) in enumerate(zip_longest(read_frames(path), thumbnails)):
+        if frame is None or thumbnail is None:
+            raise BadVideo(f"{path}: not one frame for each of {len(thumbnails)} rows")
+        if thumbnail.std() < LEAST_CONTRAST:
+            raise BadVideo(f"{path}: frame {row} shows nothing (all of one colour)")
+        if np.abs(np.subtract(frame[::_STRIDE, ::_STRIDE], thumbnail, dtype=np.float32)).mean() > MOST_CODING_ERROR:
+            raise BadVideo(f"{path}: frame {row} is not the picture of row {row}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))
