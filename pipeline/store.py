@@ -14,6 +14,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -28,6 +29,9 @@ from pipeline.errors import DamagedEpisode, UserError
 from pipeline.schema import FEATURES, Feature, body_feature
 
 SCHEMA = 1
+
+LOCK_PATIENCE_S = 5.0
+"""How long a run's lock is waited for: the workers of a run that was just killed need a moment to die."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +158,7 @@ class Run:
 
     @contextmanager
     def lock(self) -> Iterator[int]:
-        """Hold the run for writing; a second writer is refused.
+        """Hold the run for writing; a second writer is refused, unless the first ends within moments.
 
         Yields:
             File descriptor of the lock: a worker that inherits it keeps the run locked while it lives.
@@ -163,10 +167,11 @@ class Run:
             UserError: if another process holds it.
         """
         with (self.root / ".lock").open("a") as handle:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise UserError(f"{self.root}: another demomill process is writing here; wait for it") from None
+            patience = time.monotonic() + LOCK_PATIENCE_S
+            while not _acquired(handle.fileno()):
+                if time.monotonic() > patience:
+                    raise UserError(f"{self.root}: another demomill process is writing here; wait for it")
+                time.sleep(0.05)
             yield handle.fileno()
 
     def folder(self, task: str, episode: str) -> Path:
@@ -214,6 +219,14 @@ class Run:
             n += 1
             target = target.with_name(f"{folder.name}.{n}")
         return folder.rename(target)
+
+
+def _acquired(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def read_episode(folder: Path) -> Episode:

@@ -27,6 +27,7 @@ class Judge:
 
     Attributes:
         success: (N,) the seat check has held for ``hold_steps`` control steps up to now.
+        broken_limit: (N,) name of the limit on penetration or force that the episode has broken, else None.
         score: (N,) dense score so far, 0 to 1; 1 once successful.
     """
 
@@ -45,11 +46,21 @@ class Judge:
         self._base: dict[str, np.ndarray] = {name: np.full(num_envs, np.nan) for name in potentials}
         self._best = {name: np.zeros(num_envs) for name in self._base}
         self._ever = np.zeros(num_envs, bool)
+        self._penetration_m, self._force_n = np.zeros(num_envs), np.zeros(num_envs)
 
     @property
     def success(self) -> np.ndarray:
         """See the class."""
         return self._streak >= self.task.seat.hold_steps
+
+    @property
+    def broken_limit(self) -> np.ndarray:
+        """See the class."""
+        seat = self.task.seat
+        broken = np.full(len(self._streak), None, object)
+        broken[self._force_n > seat.max_force_n] = "force_over_limit"
+        broken[self._penetration_m > seat.max_penetration_m] = "penetration_over_limit"
+        return broken
 
     @property
     def score(self) -> np.ndarray:
@@ -60,6 +71,7 @@ class Judge:
         """Start an episode in ``env_ids``; poses are of all N envs."""
         ids = np.asarray(env_ids)
         self._streak[ids], self._banked[ids], self._turned[ids], self._ever[ids] = 0, 0.0, 0.0, False
+        self._penetration_m[ids], self._force_n[ids] = 0.0, 0.0
         self._start_z[ids] = held_pos_m[ids, 2]
         self._yaw[ids] = _yaw(held_quat_xyzw)[ids]
         for paid in self._paid.values():
@@ -76,6 +88,8 @@ class Judge:
         held_speed_m_s: np.ndarray,
         tool_pos_m: np.ndarray,
         finger_closed: np.ndarray,
+        penetration_m: np.ndarray,
+        force_n: np.ndarray,
     ) -> np.ndarray:
         """Take in the state after a control step; returns its reward (N,).
 
@@ -84,6 +98,7 @@ class Judge:
             held_speed_m_s: (N,) linear speed of the held part.
             tool_pos_m: (N, 3) tool centre.
             finger_closed: (N,) 0 open to 1 closed.
+            penetration_m, force_n: (N,) worst between held and fixed part during the control step.
         """
         seat, rules = self.task.seat, self.task.score
         error = held_pos_m - seat_target(self.task, fixed_pos_m, fixed_quat_xyzw)
@@ -97,6 +112,9 @@ class Judge:
         seated &= Rotation.from_quat(held_quat_xyzw).as_matrix()[:, 2, 2] >= seat.min_upright_cos
         seated &= finger_closed < seat.max_finger_closed
         seated &= self._turned >= seat.min_thread_turn_rad
+        self._penetration_m = np.maximum(self._penetration_m, penetration_m)
+        self._force_n = np.maximum(self._force_n, force_n)
+        seated &= (self._penetration_m <= seat.max_penetration_m) & (self._force_n <= seat.max_force_n)
         self._streak = np.where(seated, self._streak + 1, 0)
         self._ever |= self.success
         lifted = self._paid["lifted"] | (held_pos_m[:, 2] - self._start_z > LIFTED_M)

@@ -73,6 +73,8 @@ class NativeWorlds(SolverMuJoCo):
         self._chunk, self._probes = native_substeps // native_probes, native_probes
         self._substeps = native_substeps
         self._arrays = {name: getattr(self.mjw_data, name).numpy() for name in {*INPUTS, *STATES}}
+        # MuJoCo would write its warnings to a file in the working folder; they are counted per world.
+        mujoco.set_mju_user_warning(lambda _message: None)
         self._worlds = [self._new_world() for _ in range(self.mjw_data.nworld)]
         self._pool = ThreadPoolExecutor(native_threads, thread_name_prefix="mj_step")
         self._seen_warnings = np.zeros((len(self._worlds), len(_WARNINGS)), int)

@@ -136,6 +136,8 @@ class _Recorder:
             after.held_speed_m_s,
             view.tool_pos_m,
             view.finger_closed,
+            after.signals.penetration_m,
+            after.signals.fixture_force_n,
         )
         self._history.append(_Step(before, action, command, reward, self._judge.success.copy()))
         self._now += 1
@@ -163,7 +165,7 @@ class _Recorder:
         if after.view.held_pos_m[env_id, 2] < -PART_DROP_M:
             return "dropped"
         if action.done[env_id]:
-            return "" if self._judge.success[env_id] else "not_seated"
+            return "" if self._judge.success[env_id] else str(self._judge.broken_limit[env_id] or "not_seated")
         if self._now - running.first >= round(self._task.timeout_s * FPS):
             return "time_out"
         return None
@@ -172,8 +174,6 @@ class _Recorder:
         steps = self._history[len(self._history) - (self._now - running.first) :]
         frames = _frames(steps, env_id)
         contact = _contact(steps, after, env_id)
-        if not reason:
-            reason = self._broken_limit(contact)
         phase = frames["phase"]
         return Episode(
             id=episode_id(self._task.id, self._run_seed, running.attempt),
@@ -199,14 +199,6 @@ class _Recorder:
             engine=self._engine.to_dict(),
             env_index=env_id,
         )
-
-    def _broken_limit(self, contact: Mapping[str, float]) -> str:
-        seat = self._task.seat
-        if contact["max_penetration_m"] > seat.max_penetration_m:
-            return "penetration_over_limit"
-        if contact["max_fixture_force_n"] > seat.max_force_n:
-            return "force_over_limit"
-        return ""
 
     def _forget(self) -> None:
         """Drop the history that no running episode needs."""

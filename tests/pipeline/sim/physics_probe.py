@@ -1,0 +1,176 @@
+"""Questions put to one simulator; run in a process of its own, it prints one JSON object of answers."""
+
+import json
+import os
+from typing import Any
+
+from pipeline.assets.cache import cache_dir
+
+os.environ.setdefault("WARP_CACHE_PATH", str(cache_dir() / "warp"))
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
+import numpy as np
+import torch
+from newton import ModelFlags
+
+import experts.peg
+from experts import EXPERTS
+from pipeline.engine import Engine
+from pipeline.schema import FPS
+from pipeline.sim.cell import Cell, Observation, open_cell
+from pipeline.sim.native import NewtonNativeManager
+from pipeline.sim.recorder import record
+from pipeline.store import Episode
+from pipeline.success import Judge
+from pipeline.tasks import get_task
+from randomization.draws import StartPose
+
+TASK = get_task("peg_round_8mm")
+ENVS = 4
+NOMINAL = StartPose(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+EVERYONE = list(range(ENVS))
+
+
+def main() -> None:
+    """Ask everything of one cell."""
+    answers: dict[str, Any] = {}
+    with open_cell(TASK, ENVS, Engine(threads=2)) as cell:
+        for question in (
+            free_fall,
+            dropped_beside_the_hole,
+            dropped_into_the_hole,
+            reset_of_one,
+            model_change,
+            ramming,
+            divergence,
+        ):
+            cell.reset(EVERYONE, [NOMINAL] * ENVS)
+            answers[question.__name__] = question(cell)
+    print("\nANSWERS " + json.dumps(answers))
+
+
+def _put(cell: Cell, offset: tuple[float, float, float]) -> Observation:
+    """Start with the peg upright, its base at ``offset`` from the fixture's root."""
+    for env_id in EVERYONE:
+        pose = np.array([*np.add(TASK.fixed_pos_m, offset), 0.0, 0.0, 0.0, 1.0])
+        cell._env.place(env_id, "held", pose)
+    cell._env.reset(env_ids=None)
+    return cell.observe()
+
+
+def _idle(cell: Cell, steps: int) -> list[Observation]:
+    """Hold the arm at home with the gripper open."""
+    seen = [cell.observe()]
+    home = torch.as_tensor(seen[0].view.joint_pos_rad, dtype=torch.float32)
+    command = torch.cat([home, torch.zeros(ENVS, 2)], 1)
+    for _ in range(steps):
+        cell._env.step(command)
+        seen.append(cell.observe())
+    return seen
+
+
+def _judged(seen: list[Observation]) -> list[bool]:
+    judge = Judge(TASK, ENVS)
+    view = seen[0].view
+    judge.reset(np.arange(ENVS), view.held_pos_m, view.held_quat_xyzw)
+    ever = np.zeros(ENVS, bool)
+    for o in seen[1:]:
+        v = o.view
+        judge.update(
+            v.held_pos_m,
+            v.held_quat_xyzw,
+            v.fixed_pos_m,
+            v.fixed_quat_xyzw,
+            o.held_speed_m_s,
+            v.tool_pos_m,
+            v.finger_closed,
+            o.signals.penetration_m,
+            o.signals.fixture_force_n,
+        )
+        ever |= judge.success
+    return [bool(e) for e in ever]
+
+
+def free_fall(cell: Cell) -> dict[str, float]:
+    """Speed gained and height lost by a peg that nothing holds."""
+    _put(cell, (0.0, 0.0, 0.30))
+    seen = _idle(cell, 2)
+    height = [float(o.view.held_pos_m[0, 2]) for o in seen]
+    return {
+        "speed_m_s": float(seen[-1].view.held_vel_m_s[0, 2]),
+        "fallen_m": height[0] - height[-1],
+        "seconds": 2 / FPS,
+    }
+
+
+def dropped_beside_the_hole(cell: Cell) -> list[bool]:
+    """A peg that stands on the table or on the fixture's face, let alone for two seconds."""
+    successes = []
+    for offset in ((0.0, -0.04, 0.001), (0.0, 0.012, 0.0305)):
+        _put(cell, offset)
+        successes += _judged(_idle(cell, 30))
+    return successes
+
+
+def dropped_into_the_hole(cell: Cell) -> list[bool]:
+    """The same peg a centimetre above its seat: the judge can say yes."""
+    _put(cell, (0.0, 0.0, 0.015))
+    return _judged(_idle(cell, 30))
+
+
+def reset_of_one(cell: Cell) -> dict[str, bool]:
+    """Whether envs go on as they would have when another one is reset among them."""
+    finals = []
+    for interrupts in (False, True):
+        cell.reset(EVERYONE, [NOMINAL] * ENVS)
+        _put(cell, (0.0, 0.0, 0.060))
+        _idle(cell, 5)
+        if interrupts:
+            cell.reset([1], [StartPose(0.02, 0.01, 0.0, -0.03, 0.0, 0.0)])
+        finals.append(_idle(cell, 5)[-1].body_poses)
+    same = [bool((finals[0][i] == finals[1][i]).all()) for i in EVERYONE]
+    return {"others": all(same[:1] + same[2:]), "itself": same[1]}
+
+
+def model_change(cell: Cell) -> list[float]:
+    """Pad friction in every world before and after a change of Newton's model."""
+    solver = NewtonNativeManager.solver()
+    values = []
+    model, _ = solver.world(2)
+    pad = next(g for g in range(model.ngeom) if "left_pad1" in model.geom(g).name)
+    values.append(float(model.geom_friction[pad, 0]))
+    friction = solver.model.shape_material_mu
+    assert friction is not None
+    kept = friction.numpy().copy()
+    friction.assign(kept * 0.5)
+    solver.notify_model_changed(ModelFlags.SHAPE_PROPERTIES)
+    values += [float(solver.world(w)[0].geom_friction[pad, 0]) for w in EVERYONE]
+    friction.assign(kept)
+    solver.notify_model_changed(ModelFlags.SHAPE_PROPERTIES)
+    values.append(float(model.geom_friction[pad, 0]))
+    return values
+
+
+def ramming(cell: Cell) -> list[dict[str, Any]]:
+    """An expert that presses without yielding, and lets go only at the bottom."""
+    kept = experts.peg.COMPLIANCE_M, experts.peg.DESCENT_STEP_M, experts.peg.RELEASE_GAP_M
+    experts.peg.COMPLIANCE_M, experts.peg.DESCENT_STEP_M, experts.peg.RELEASE_GAP_M = 0.05, 0.01, 0.0
+    episodes: list[Episode] = []
+    expert = EXPERTS[TASK.family](ENVS, TASK.geometry, (0.0, 0.0))
+    record(cell, expert, Engine(threads=2), 1000, EVERYONE, episodes.append)
+    experts.peg.COMPLIANCE_M, experts.peg.DESCENT_STEP_M, experts.peg.RELEASE_GAP_M = kept
+    cell.set_active([True] * ENVS)
+    return [{"outcome": e.outcome, "reason": e.reason, **e.contact} for e in episodes]
+
+
+def divergence(cell: Cell) -> list[str | None]:
+    """What is said of each world once one holds a speed that is not finite and another an absurd one."""
+    joints = cell._robot.data.joint_vel.torch.clone()
+    joints[1] = float("nan")
+    joints[2] = 1e4
+    cell._robot.write_joint_velocity_to_sim_index(velocity=joints)
+    return cell.faults(_idle(cell, 1)[-1])
+
+
+if __name__ == "__main__":
+    main()

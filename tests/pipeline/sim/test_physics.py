@@ -1,0 +1,58 @@
+"""Physics that can say no: gravity, judging, isolation of worlds, faults. One simulator answers all questions."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.sim
+
+
+@pytest.fixture(scope="module")
+def answers() -> dict[str, Any]:
+    """What :mod:`tests.pipeline.sim.physics_probe` found."""
+    command = [sys.executable, "-m", "tests.pipeline.sim.physics_probe"]
+    probe = subprocess.run(command, check=False, capture_output=True, text=True, timeout=400)
+    lines = [line for line in probe.stdout.splitlines() if line.startswith("ANSWERS ")]
+    assert lines, probe.stderr[-3000:]
+    found: dict[str, Any] = json.loads(lines[-1].removeprefix("ANSWERS "))
+    return found
+
+
+def test_a_free_part_falls_at_earth_gravity(answers: dict[str, Any]) -> None:
+    fall = answers["free_fall"]
+    assert fall["speed_m_s"] == pytest.approx(-9.81 * fall["seconds"], rel=1e-3)
+    assert fall["fallen_m"] == pytest.approx(9.81 * fall["seconds"] ** 2 / 2, rel=0.05)
+
+
+def test_a_part_dropped_beside_the_hole_is_a_failure(answers: dict[str, Any]) -> None:
+    assert not any(answers["dropped_beside_the_hole"])
+    assert all(answers["dropped_into_the_hole"])
+
+
+def test_ramming_seats_the_peg_but_does_not_pass(answers: dict[str, Any]) -> None:
+    for episode in answers["ramming"]:
+        assert episode["outcome"] == "failure"
+        assert episode["reason"] in ("penetration_over_limit", "force_over_limit")
+        assert episode["max_fixture_force_n"] > 60.0
+        assert episode["score"] < 1.0
+
+
+def test_resetting_one_env_leaves_the_others_bit_identical(answers: dict[str, Any]) -> None:
+    assert answers["reset_of_one"] == {"others": True, "itself": False}
+
+
+def test_a_model_change_reaches_every_world(answers: dict[str, Any]) -> None:
+    before, *during, after = answers["model_change"]
+    assert before == after == pytest.approx(1.3)
+    assert during == pytest.approx([0.65] * len(during))
+
+
+def test_a_diverged_world_is_reported_alone(answers: dict[str, Any]) -> None:
+    healthy, not_finite, too_fast, also_healthy = answers["divergence"]
+    assert healthy is None
+    assert also_healthy is None
+    assert not_finite
+    assert too_fast
