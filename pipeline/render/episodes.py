@@ -38,6 +38,10 @@ class Progress:
 Listener = Callable[[Progress], None]
 
 
+def _silent(event: Progress) -> None:
+    """Listen to nothing."""
+
+
 @dataclass(frozen=True)
 class RenderSummary:
     """What became of every episode.
@@ -77,7 +81,7 @@ def render_run(
     cameras: Sequence[str] = ("front", "wrist"),
     renderer: str = "auto",
     workers: int | None = None,
-    progress: Listener = lambda event: None,
+    progress: Listener = _silent,
 ) -> RenderSummary:
     """Render episodes to ``<look>.<camera>.mp4`` in their folders; frame t shows the state of row t.
 

@@ -1,4 +1,4 @@
-"""What the cell looks like: surfaces, lights and background as one frozen value.
+"""What the cell looks like: surfaces and lights as one frozen value.
 
 The same poses can be rendered in any look. Colours are display (sRGB) values from 0 to 1.
 """
@@ -60,7 +60,7 @@ class Look:
         parts: materials by the names that the parts' meshes carry.
         robot_range: darkest and brightest albedo of the robot, to which its source colours 0 and 1 are mapped.
         robot_specular, robot_shininess: highlights of the robot.
-        table, wall, floor: textures; their highlights are off.
+        table: its texture; the table is matt.
         key: the light that casts shadows.
         fill: a second light without shadows, from the other side.
         ambient: light from everywhere.
@@ -72,8 +72,6 @@ class Look:
     robot_specular: float
     robot_shininess: float
     table: Grain
-    wall: Grain
-    floor: Grain
     key: Sun
     fill: Sun
     ambient: RGB
@@ -89,9 +87,7 @@ PLAIN = Look(
     robot_range=(0.19, 0.86),
     robot_specular=0.5,
     robot_shininess=0.5,
-    table=Grain((0.64, 0.62, 0.585), (0.765, 0.75, 0.72), cells=(40, 40), seed=1),
-    wall=Grain((0.74, 0.76, 0.78), (0.84, 0.85, 0.86), cells=(3, 3), seed=2),
-    floor=Grain((0.36, 0.37, 0.38), (0.46, 0.46, 0.46), cells=(12, 12), seed=3),
+    table=Grain((0.66, 0.645, 0.615), (0.75, 0.735, 0.705), cells=(12, 12), seed=1),
     key=Sun((-0.65, 0.25, -0.95), (0.48, 0.47, 0.45), specular=0.5),
     fill=Sun((0.35, -0.6, -0.6), (0.20, 0.21, 0.23), specular=0.1),
     ambient=(0.36, 0.36, 0.37),

@@ -12,7 +12,7 @@ from PIL import Image
 
 from pipeline.errors import UserError
 from pipeline.render.cameras import CAMERAS, FOVY_RAD, HEIGHT_PX, WIDTH_PX, Camera
-from pipeline.render.scene import Panel, Scene, Surface
+from pipeline.render.scene import TABLE_CENTRE_M, TABLE_REPEAT, TABLE_SIZE_M, Scene, Surface
 
 BACKENDS: Final = ("egl", "osmesa")
 INSTALL: Final = "apt-get install -y libosmesa6 libegl1 libgl1-mesa-dri"
@@ -101,8 +101,7 @@ def build_model(scene: Scene, supersampling: int = SUPERSAMPLING, shadows: bool 
         body = spec.worldbody.add_body(name=name, mocap=True)
         for i, surface in enumerate(surfaces):
             _add_surface(spec, body, f"{name}_{i}", surface)
-    for panel in scene.panels:
-        _add_panel(spec, panel)
+    _add_table(spec, scene.table)
     for name, camera in CAMERAS.items():
         _add_camera(spec, name, camera)
     _add_lights(spec, scene, shadows)
@@ -123,23 +122,21 @@ def _add_surface(spec: mujoco.MjSpec, body: mujoco.MjsBody, name: str, surface: 
     body.add_geom(type=mujoco.mjtGeom.mjGEOM_MESH, meshname=name, material=name, contype=0, conaffinity=0, mass=0.0)
 
 
-def _add_panel(spec: mujoco.MjSpec, panel: Panel) -> None:
-    height, width, channels = panel.texture.shape
-    texture = spec.add_texture(
-        name=panel.name, type=mujoco.mjtTexture.mjTEXTURE_2D, width=width, height=height, nchannel=channels
+def _add_table(spec: mujoco.MjSpec, texture: np.ndarray) -> None:
+    height, width, channels = texture.shape
+    image = spec.add_texture(
+        name="table", type=mujoco.mjtTexture.mjTEXTURE_2D, width=width, height=height, nchannel=channels
     )
-    texture.data = panel.texture.tobytes()
-    material = spec.add_material(name=panel.name, specular=0.0, shininess=0.0, texrepeat=panel.repeat)
+    image.data = texture.tobytes()
+    material = spec.add_material(name="table", specular=0.0, shininess=0.0, texrepeat=TABLE_REPEAT)
     textures = [""] * int(mujoco.mjtTextureRole.mjNTEXROLE)
-    textures[int(mujoco.mjtTextureRole.mjTEXROLE_RGB)] = panel.name
+    textures[int(mujoco.mjtTextureRole.mjTEXROLE_RGB)] = "table"
     material.textures = textures
-    x, y, z, w = panel.quat_xyzw
     spec.worldbody.add_geom(
         type=mujoco.mjtGeom.mjGEOM_BOX,
-        pos=panel.centre_m,
-        quat=(w, x, y, z),
-        size=panel.half_size_m,
-        material=panel.name,
+        pos=TABLE_CENTRE_M,
+        size=np.array(TABLE_SIZE_M) / 2,
+        material="table",
         contype=0,
         conaffinity=0,
     )

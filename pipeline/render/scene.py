@@ -14,14 +14,13 @@ from pipeline.tasks import Task
 
 TABLE_SIZE_M = (1.4, 1.8, 0.04)
 TABLE_CENTRE_M = (0.35, 0.0, -0.02)
-FLOOR_HEIGHT_M = -0.76
-WALL_X_M = -1.1
+TABLE_REPEAT = (3, 4)
 
 CREASE_RAD = 0.6
 """Edges sharper than this stay sharp; across blunter ones the shading is smooth."""
 
 TEXTURE_PX = 512
-_OCTAVES = 5
+_OCTAVES = 3
 
 
 @dataclass(frozen=True)
@@ -40,43 +39,29 @@ class Surface:
 
 
 @dataclass(frozen=True)
-class Panel:
-    """A fixed, textured rectangle of the surroundings.
+class Scene:
+    """Everything that a renderer needs besides poses.
 
     Attributes:
-        name: ``table``, ``floor`` or ``wall``.
-        centre_m, half_size_m: of the box behind it; its local z axis is the panel's normal.
-        quat_xyzw: of the box.
-        texture: (H, W, 3) uint8.
-        repeat: how often the texture is laid along each side.
+        bodies: surfaces by recorded body.
+        table: texture of the tabletop, (H, W, 3) uint8, laid :data:`TABLE_REPEAT` times along each side.
+        look: for its lights.
     """
 
-    name: str
-    centre_m: tuple[float, float, float]
-    half_size_m: tuple[float, float, float]
-    quat_xyzw: tuple[float, float, float, float]
-    texture: np.ndarray
-    repeat: tuple[float, float]
-
-
-@dataclass(frozen=True)
-class Scene:
-    """Everything that a renderer needs besides poses: surfaces by body, surroundings, and the look's lights."""
-
     bodies: Mapping[str, tuple[Surface, ...]]
-    panels: tuple[Panel, ...]
+    table: np.ndarray
     look: Look
 
 
 def build_scene(task: Task, look: Look) -> Scene:
-    """Robot, parts and surroundings of a task in a look."""
+    """Robot, parts and table of a task in a look; no camera ever sees past the table."""
     bodies = {
         link: tuple(_shade(mesh.vertices, mesh.faces, _robot_material(mesh.rgba, look)) for mesh in meshes)
         for link, meshes in robot_visuals().items()
     }
     for role, part in scene_parts(task).items():
         bodies[role] = tuple(_shade(mesh.vertices, mesh.faces, look.parts[mesh.material]) for mesh in part.visuals)
-    return Scene(bodies, _panels(look), look)
+    return Scene(bodies, draw_grain(look.table), look)
 
 
 def _robot_material(rgba: tuple[float, float, float, float], look: Look) -> Material:
@@ -89,18 +74,6 @@ def _shade(vertices: np.ndarray, faces: np.ndarray, material: Material) -> Surfa
     mesh = trimesh.graph.smooth_shade(trimesh.Trimesh(vertices, faces), angle=CREASE_RAD)
     return Surface(
         np.asarray(mesh.vertices), np.asarray(mesh.vertex_normals), np.asarray(mesh.faces, np.int32), material
-    )
-
-
-def _panels(look: Look) -> tuple[Panel, ...]:
-    x, y, z = TABLE_CENTRE_M
-    half = (TABLE_SIZE_M[0] / 2, TABLE_SIZE_M[1] / 2, TABLE_SIZE_M[2] / 2)
-    upright = (0.0, 0.0, 0.0, 1.0)
-    facing_x = (0.5, 0.5, 0.5, 0.5)
-    return (
-        Panel("table", (x, y, z), half, upright, draw_grain(look.table), (3, 4)),
-        Panel("floor", (0.0, 0.0, FLOOR_HEIGHT_M - 0.02), (4.0, 4.0, 0.02), upright, draw_grain(look.floor), (4, 4)),
-        Panel("wall", (WALL_X_M, 0.0, 0.7), (3.0, 1.6, 0.02), facing_x, draw_grain(look.wall), (1, 1)),
     )
 
 

@@ -1,4 +1,4 @@
-"""``<look>.json`` beside an episode's videos: what they were made from and with, so that only what changed is rendered."""
+"""``<look>.json`` beside an episode's videos: what they were made from and with, so that no work is done twice."""
 
 import hashlib
 import json

@@ -1,6 +1,7 @@
-"""Pictures by Newton's ray tracer, the one behind Isaac Lab's tiled camera: slow on a CPU, but it needs no system library.
+"""Pictures by Newton's ray tracer, the one behind Isaac Lab's tiled camera; it needs no system library.
 
-It shows the same meshes from the same cameras as the OpenGL renderer, without textures, highlights or anti-aliasing.
+It shows the same meshes from the same cameras as the OpenGL renderer, without textures, highlights or
+anti-aliasing, and more slowly on a CPU.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,7 @@ import warp as wp
 from newton.sensors import SensorTiledCamera
 
 from pipeline.render.cameras import CAMERAS, FOVY_RAD, HEIGHT_PX, WIDTH_PX
-from pipeline.render.scene import Panel, Scene, Surface
+from pipeline.render.scene import TABLE_CENTRE_M, TABLE_SIZE_M, Scene, Surface
 
 DEVICE = "cpu"
 
@@ -31,8 +32,7 @@ class NewtonRenderer:
         for name, surfaces in scene.bodies.items():
             for surface in surfaces:
                 _add_surface(builder, self._index[name], surface)
-        for panel in scene.panels:
-            _add_panel(builder, panel)
+        _add_table(builder, scene.table)
         self._model = builder.finalize(device=DEVICE)
         self._state = self._model.state()
         self._poses = self._state.body_q.numpy().copy()
@@ -70,8 +70,8 @@ def _add_surface(builder: newton.ModelBuilder, body: int, surface: Surface) -> N
     builder.add_shape_mesh(body, mesh=mesh, cfg=_config(), color=surface.material.rgb)
 
 
-def _add_panel(builder: newton.ModelBuilder, panel: Panel) -> None:
-    hx, hy, hz = panel.half_size_m
-    frame = wp.transformf(wp.vec3f(*panel.centre_m), wp.quatf(*panel.quat_xyzw))
-    color = (panel.texture.reshape(-1, 3).mean(0) / 255).tolist()
+def _add_table(builder: newton.ModelBuilder, texture: np.ndarray) -> None:
+    frame = wp.transform(TABLE_CENTRE_M, wp.quat_identity())
+    hx, hy, hz = (side / 2 for side in TABLE_SIZE_M)
+    color = (texture.reshape(-1, 3).mean(0) / 255).tolist()
     builder.add_shape_box(-1, xform=frame, hx=hx, hy=hy, hz=hz, cfg=_config(), color=color)
