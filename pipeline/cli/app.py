@@ -88,6 +88,105 @@ def record(
     )
 
 
+@app.command(epilog="Example: demomill qc out/run")
+def qc(run: RunFolder, as_json: Json = False) -> None:
+    """Judge every episode of a run: keep, drop with a reason, or review. Nothing is deleted."""
+    from pipeline.cli.tables import accounting_table
+    from pipeline.cli.terminal import show, working
+
+    with working():
+        from flows import stages
+
+        accounting = stages.assess(run)
+    places = stages.QcFiles(run)
+    show(
+        accounting,
+        as_json,
+        accounting_table(accounting),
+        f"verdicts: {places.verdicts}\npicture:  {places.picture}\nNext: demomill render {run}",
+    )
+
+
+@app.command(epilog="Example: demomill render out/run")
+def render(
+    run: RunFolder,
+    everything: Annotated[bool, typer.Option("--all", help="Render failures and dropped episodes as well.")] = False,
+    episode: Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this episode; may be repeated.")] = None,
+    look: Annotated[str, typer.Option(help="Name of the look: lights, colours, textures.")] = "plain",
+    renderer: Annotated[str, typer.Option(help="auto, mujoco or newton.")] = "auto",
+    workers: Annotated[int | None, typer.Option(help="Worker processes. [default: one a core]")] = None,
+    as_json: Json = False,
+) -> None:
+    """Render episodes to videos from their recorded poses: those that `demomill qc` kept, else all successes."""
+    from pipeline.cli.terminal import show, working
+
+    with working():
+        from flows import stages
+
+        summary = stages.render(
+            run, episode, everything=everything, look=look, renderer=renderer, workers=workers
+        ).to_dict()
+    text = f"{summary['rendered']} rendered by {summary['renderer']}, {summary['skipped']} were there"
+    show(summary, as_json, f"{run}: {text}. Next: demomill export {run} --out DIR")
+    stages.require_rendered(summary["failed"])
+
+
+@app.command(epilog="Example: demomill export out/run --out out/dataset")
+def export(
+    run: RunFolder,
+    out: Annotated[Path, typer.Option(help="Dataset folder; an earlier export there is replaced.")],
+    look: Annotated[str, typer.Option(help="Which rendering to export.")] = "plain",
+    as_json: Json = False,
+) -> None:
+    """Build a LeRobot v3.0 dataset of the rendered episodes that `demomill qc` kept, else of all successes."""
+    from pipeline.cli.tables import exported_table
+    from pipeline.cli.terminal import show, working
+
+    with working():
+        from flows import stages
+
+        summary = stages.export(run, out, look=look)
+    show(summary, as_json, exported_table(summary), f"{summary['frames']} frames in {out}")
+
+
+@app.command(epilog="Example: demomill generate --out out/demo")
+def generate(
+    out: Annotated[Path, typer.Option(help="Run folder; made if it is missing, completed if it is there.")],
+    task: Annotated[
+        list[str] | None, typer.Option(metavar="TASK", help="Task id, may be repeated. [default: all with an expert]")
+    ] = None,
+    episodes: Annotated[int, typer.Option(help="Attempts of each task.")] = 10,
+    num_envs: NumEnvs = 16,
+    seed: Seed = 0,
+    device: Device = "auto",
+    workers: Workers = None,
+    dataset: Annotated[Path | None, typer.Option(help="Dataset folder. [default: dataset in the run folder]")] = None,
+    as_json: Json = False,
+) -> None:
+    """Record, judge, render and export in one go. Interrupt it at any time: the same command goes on from there."""
+    from pipeline.cli.tables import summary_parts
+    from pipeline.cli.terminal import show, working
+
+    with working():
+        from flows.server import prefect_server
+
+        with prefect_server():
+            from flows.generate import generate as flow
+
+            tasks = task or [each.id for each in CATALOGUE.values() if each.family in COMPETENCE]
+            summary = flow(
+                out=str(out),
+                dataset=str(dataset or out / "dataset"),
+                tasks=tasks,
+                episodes=episodes,
+                seed=seed,
+                num_envs=num_envs,
+                device=device,
+                workers=workers,
+            )
+    show(summary, as_json, *summary_parts(summary))
+
+
 @app.command(epilog="Example: demomill doctor")
 def doctor(as_json: Json = False) -> None:
     """Say what this machine can do, what it lacks, and the remedy. Exit code 1 if demomill cannot run."""

@@ -73,7 +73,7 @@ class _Bars:
             return
         work = self._progress.tasks[self._ids[name]]
         done, total = int(work.completed), int(work.total or 0)
-        if steps == 0 or done == total or done * LINES // total > (done - steps) * LINES // total:
+        if done == total or done * LINES // total > (done - steps) * LINES // total:
             self.say(f"{name}: {done}/{total}{', ' * bool(note)}{note}")
 
     def say(self, text: str) -> None:

@@ -1,0 +1,139 @@
+import json
+import re
+import subprocess
+import sys
+import time
+
+import pytest
+
+from pipeline import record as recording
+from pipeline.doctor import CHECKS
+from pipeline.store import episode_id
+from pipeline.tasks import CATALOGUE
+from tests.pipeline.factories import make_episode, write_run
+
+COMMANDS = ("tasks", "record", "qc", "render", "export", "generate", "doctor")
+HEAVY = ("torch", "isaaclab", "lerobot", "prefect", "pandas", "mujoco", "trimesh", "matplotlib")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_shows_an_example_that_parses(demomill, command):
+    from typer.main import get_command
+
+    from pipeline.cli.app import app
+
+    answer = demomill(command, "--help")
+    assert answer.code == 0
+    example = re.sub(r"\s+", " ", answer.out[answer.out.index("Example: ") :]).split()
+    assert example[1:3] == ["demomill", command]
+    get_command(app).commands[command].make_context(command, example[3:])
+
+
+def test_help_lists_every_command(demomill):
+    answer = demomill()
+    assert answer.code == 0
+    assert answer.out == demomill("--help").out
+    assert all(f"  {command} " in answer.out for command in COMMANDS)
+
+
+def test_help_imports_nothing_heavy_and_is_quick():
+    script = (
+        "import sys\n"
+        "from pipeline.cli import run\n"
+        "assert run(['--help']) == 0\n"
+        f"print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)\n"
+    )
+    start = time.process_time()
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
+    assert time.process_time() - start < 1.0
+
+
+def test_tasks(demomill):
+    listed = json.loads(demomill("tasks", "--json").out)["tasks"]
+    assert [task["id"] for task in listed] == list(CATALOGUE)
+    assert {task["family"] for task in listed if task["has_expert"]} == {"peg_round"}
+    rows = demomill("tasks").out.splitlines()
+    for task in CATALOGUE.values():
+        (row,) = [line for line in rows if line.split()[:1] == [task.id]]
+        assert task.instruction in row
+        assert row.rstrip().endswith("yes" if task.family == "peg_round" else "not yet")
+
+
+@pytest.fixture
+def no_simulator(monkeypatch):
+    """Workers that commit made-up episodes: every fourth attempt fails."""
+
+    def run_shard(shard, lock, listen):
+        run = recording.Run(shard.root)
+        print("noise of a library")
+        listen(recording.Progress("ready", shard.task))
+        for attempt in shard.attempts:
+            reason = "dropped" if attempt % 4 == 3 else None
+            run.commit(make_episode(shard.task, attempt, run_seed=shard.run_seed, reason=reason))
+            listen(recording.Progress("episode", shard.task, reason or "", "failure" if reason else "success"))
+
+    monkeypatch.setattr(recording, "run_shard", run_shard)
+
+
+def test_record_prints_one_json_object(demomill, no_simulator, tmp_path):
+    command = ("record", "--task", "peg_round_8mm", "--episodes", "8", "--seed", "5", "--out", tmp_path, "--json")
+    answer = demomill(*command)
+    assert answer.code == 0
+    assert "peg_round_8mm: 8/8" in answer.err
+    assert "noise of a library" in answer.err
+    result = json.loads(answer.out)
+    assert (result["attempted"], result["succeeded"], result["success_rate"]) == (8, 6, 0.75)
+    assert result["by_reason"] == {"dropped": 2}
+    assert result["new"] == 8
+    assert [episode["id"] for episode in result["episodes"]] == [episode_id("peg_round_8mm", 5, n) for n in range(8)]
+    keys = {"id", "task", "seed", "env_index", "outcome", "reason", "length", "content_hash"}
+    assert all(keys <= episode.keys() for episode in result["episodes"])
+
+    again = json.loads(demomill(*command).out)
+    assert again == {**result, "new": 0}
+
+
+def test_record_says_that_nothing_is_left_to_do(demomill, no_simulator, tmp_path):
+    command = ("record", "--task", "peg_round_8mm", "--task", "peg_round_8mm", "--episodes", "4", "--out", tmp_path)
+    first = demomill(*command)
+    assert "4 new" in first.out
+    assert re.search(r"peg_round_8mm +4 +3 +75\.0% +dropped 1", first.out)
+    assert "nothing to do: all 4 episodes are there" in demomill(*command).out
+
+
+def test_record_repeats_a_damaged_episode_and_keeps_the_pieces(demomill, no_simulator, tmp_path):
+    command = ("record", "--task", "peg_round_8mm", "--episodes", "4", "--out", tmp_path, "--json")
+    before = json.loads(demomill(*command).out)
+    broken = tmp_path / "episodes" / "peg_round_8mm" / before["episodes"][2]["id"]
+    (broken / "frames.parquet").write_bytes(b"PAR1")
+    answer = demomill(*command)
+    assert f"{broken.name}: damaged" in answer.err
+    assert json.loads(answer.out) == {**before, "new": 1}
+    assert (tmp_path / "quarantine" / broken.name / "frames.parquet").read_bytes() == b"PAR1"
+
+
+def test_interrupted_command_says_that_it_can_go_on(demomill, monkeypatch, tmp_path):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(recording, "run_shard", interrupted)
+    answer = demomill("record", "--task", "peg_round_8mm", "--out", tmp_path / "run")
+    assert answer.code == 130
+    assert "same command" in answer.err.splitlines()[-1]
+
+
+def test_doctor(demomill, monkeypatch):
+    answer = demomill("doctor", "--json")
+    report = json.loads(answer.out)
+    assert answer.code == (0 if report["can_run"] else 1)
+    assert len(report["checks"]) == len(CHECKS)
+    assert report["checks"]["packages"]["value"]["isaaclab"]
+
+
+def test_doctor_exits_with_1_and_a_remedy_if_something_is_missing(demomill, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("DEMOMILL_CACHE", str(tmp_path / "file" / "cache"))
+    answer = demomill("doctor")
+    assert answer.code == 1
+    assert "DEMOMILL_CACHE" in answer.out
