@@ -18,6 +18,7 @@ from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade, Vt
 from pipeline import __version__
 from pipeline.assets import parts, robot
 from pipeline.assets.cache import cache_dir
+from pipeline.assets.robot_visuals import robot_visuals
 from pipeline.tasks import Task
 
 PAD_FRICTION = 1.3
@@ -177,6 +178,9 @@ def _write_robot(path: Path, pad_friction: float) -> None:
         contact = pad_contact(pad_friction) if body.name in robot.PAD_BODIES else LINK
         for collider in body.colliders:
             _robot_collider(stage, prim.GetPath().AppendChild(collider.name), collider, contact)
+        for i, visual in enumerate(robot_visuals().get(body.name, ())):
+            mesh = _mesh(stage, prim.GetPath().AppendChild(f"visual_{i}"), visual.vertices, visual.faces)
+            mesh.CreateDisplayColorAttr([Gf.Vec3f(*visual.rgba[:3])])
         _author_joint(stage, root.GetPath(), body)
     UsdPhysics.ArticulationRootAPI.Apply(stage.GetPrimAtPath(root.GetPath().AppendChild(source.bodies[0].name)))
     solid = [body for body in source.bodies if body.colliders]

@@ -1,0 +1,106 @@
+"""Speed and memory of this machine against the alternatives, measured in one run: ``make bench``."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+
+@dataclass(frozen=True)
+class Line:
+    """One measurement; ``aim`` is the least (or, where ``most``, the largest) value that we want."""
+
+    what: str
+    value: float
+    unit: str
+    aim: float
+    most: bool = False
+    detail: str = ""
+
+    @property
+    def met(self) -> bool:
+        """Whether the aim is met."""
+        return self.value <= self.aim if self.most else self.value >= self.aim
+
+
+def main() -> None:
+    """Run every benchmark in a process of its own and print the table."""
+    console = Console(stderr=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        state = str(Path(scratch) / "state.npz")
+        console.print("stepping, our engine ...")
+        native = _measure("bench.stepping", "native", state)
+        console.print("stepping, Isaac Lab's MuJoCo Warp ...")
+        stock = _measure("bench.stepping", "stock", state)
+    console.print("rendering ...")
+    images = _measure("bench.rendering")
+    console.print("quality control ...")
+    quality = _measure("bench.quality")
+    table = Table(title="demomill benchmarks")
+    for heading in ("measured", "value", "aim", "met", "from"):
+        table.add_column(heading, overflow="fold")
+    for line in [*_stepping(native, stock), *_rendering(images), *_quality(quality)]:
+        aim = f"{'<=' if line.most else '>='} {line.aim:g} {line.unit}"
+        table.add_row(line.what, f"{line.value:.3g} {line.unit}", aim, "yes" if line.met else "no", line.detail)
+    Console(width=130).print(table)
+
+
+def _measure(module: str, *arguments: str) -> dict[str, float]:
+    run = subprocess.run([sys.executable, "-m", module, *arguments], check=False, capture_output=True, text=True)
+    found = [line for line in run.stdout.splitlines() if line.startswith("RESULT ")]
+    if run.returncode or not found:
+        sys.exit(f"{module} {' '.join(arguments)} failed:\n{run.stderr[-2000:]}")
+    result: dict[str, float] = json.loads(found[-1].removeprefix("RESULT "))
+    return result
+
+
+def _stepping(native: dict[str, float], stock: dict[str, float]) -> list[Line]:
+    step, bare, warp = native["step"], native["bare"], stock["step"]
+    return [
+        Line("control steps, against stock stepping", step / warp, "x", 60, detail=f"{step:.0f} / {warp:.1f} steps/s"),
+        Line(
+            "control steps, against bare mj_step",
+            100 * step / bare,
+            "%",
+            60,
+            detail=f"{step:.0f} / {bare:.0f} steps/s, {native['contacts']:.0f} contacts a world",
+        ),
+        Line(
+            "whole recording loop, against bare mj_step",
+            100 * native["loop"] / bare,
+            "%",
+            30,
+            detail=f"{native['loop']:.0f} / {bare:.0f} steps/s",
+        ),
+        Line("peak memory of a worker with 16 envs", native["peak_memory_gb"], "GB", 4, most=True),
+    ]
+
+
+def _rendering(images: dict[str, float]) -> list[Line]:
+    lines = []
+    for name, aim in (("no_shadow", 8.0), ("shadow", 2.0)):
+        ours, theirs = images[f"mujoco_gl_{name}"], images[f"newton_{name}"]
+        lines.append(
+            Line(
+                f"images per CPU-second against the Newton camera, {name.replace('_', ' ')}",
+                ours / theirs,
+                "x",
+                aim,
+                detail=f"{ours:.0f} / {theirs:.1f} images per CPU-second",
+            )
+        )
+    return lines
+
+
+def _quality(quality: dict[str, float]) -> list[Line]:
+    detail = f"reading {quality['read_s']:.1f} s, assessing {quality['assess_s']:.1f} s"
+    return [Line("quality control of 1,000 episodes", quality["total_s"], "s", 30, most=True, detail=detail)]
+
+
+if __name__ == "__main__":
+    main()
