@@ -1,0 +1,239 @@
+"""Requests, resuming and failing workers, with a worker that hands in ready-made episodes."""
+
+import stat
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pipeline.assets.parts import Fault
+from pipeline.engine import Engine
+from pipeline.errors import UserError
+from pipeline.record import MAX_SEED, Progress, Recorded, Request, record, success_by_task
+from pipeline.sim.worker import Shard
+from pipeline.store import Run, read_episode
+from tests.pipeline.factories import make_episode
+
+TASKS = ("peg_round_8mm", "peg_round_4mm")
+
+WORKER = """#!{python}
+import json, os, shutil, sys
+from pathlib import Path
+
+assert sys.argv[1:3] == ["-m", "pipeline.sim.worker"]
+shard = json.loads(sys.argv[3])
+print("simulating", shard["task"])
+with os.fdopen(int(sys.argv[4]), "w", buffering=1) as events:
+    tell = lambda event, **fields: events.write(json.dumps({{"event": event, **fields}}) + "\\n")
+    if message := os.environ.get("FAKE_ERROR"):
+        tell("error", message=message)
+        sys.exit(2)
+    tell("ready")
+    for number, attempt in enumerate(shard["attempts"]):
+        if number == int(os.environ.get("FAKE_CRASH_AFTER", -1)):
+            os.kill(os.getpid(), 9)
+        name = f"episodes/{{shard['task']}}/{{shard['task']}}-s{{shard['run_seed']}}-{{attempt:05d}}"
+        shutil.copytree(Path({studio!r}, name), Path(shard["root"], name))
+        meta = json.loads(Path({studio!r}, name, "episode.json").read_text())
+        tell("episode", **{{key: meta[key] for key in ("id", "outcome", "reason", "length")}})
+    tell("done")
+"""
+
+
+@pytest.fixture(scope="module")
+def studio(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The episodes that fake workers hand in; every fourth attempt is a failure."""
+    run = Run.open(tmp_path_factory.mktemp("record") / "studio", {})
+    for task in TASKS:
+        for attempt in range(8):
+            reason = "missed_grasp" if attempt % 4 == 3 else None
+            run.commit(make_episode(task, attempt, run_seed=3, reason=reason, length=12))
+    return run.root
+
+
+@pytest.fixture
+def fake_worker(studio: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers are started with an interpreter that runs :data:`WORKER` whatever it is asked to."""
+    script = tmp_path / "worker"
+    script.write_text(WORKER.format(python=sys.executable, studio=str(studio)))
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setattr(sys, "executable", str(script))
+
+
+@pytest.fixture
+def request_of(tmp_path: Path) -> Callable[..., Request]:
+    def make(**changes: object) -> Request:
+        request = Request(tmp_path / "run", TASKS, 5, run_seed=3, engine=Engine())
+        return replace(request, **changes)  # type: ignore[arg-type]
+
+    return make
+
+
+def hashes(recorded: Recorded) -> list[str]:
+    return [episode["content_hash"] for episode in recorded.to_dict()["episodes"]]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"tasks": ("peg_rond_8mm",)}, "did you mean 'peg_round_8mm'"),
+        ({"tasks": ("nut_M8",)}, "'nut_M8' has no expert yet"),
+        ({"tasks": ()}, "no task given"),
+        ({"episodes": 0}, "--episodes is 0"),
+        ({"episodes": -3}, "--episodes is -3"),
+        ({"num_envs": 0}, "--num-envs is 0"),
+        ({"workers": 0}, "--workers is 0"),
+        ({"run_seed": -1}, "--seed is -1"),
+        ({"run_seed": MAX_SEED + 1}, "--seed is"),
+    ],
+    ids=str,
+)
+def test_bad_requests_are_refused_before_anything_is_written(
+    request_of: Callable[..., Request], tmp_path: Path, changes: dict[str, object], message: str
+) -> None:
+    with pytest.raises(UserError, match=message):
+        request_of(**changes)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_recipe_holds_what_episodes_depend_on_and_nothing_else(request_of: Callable[..., Request]) -> None:
+    recipe = request_of().recipe
+    for free in ({"num_envs": 3}, {"workers": 2}, {"episodes": 9}, {"tasks": ("peg_round_16mm",)}):
+        assert request_of(**free).recipe == recipe
+    assert request_of(engine=Engine(threads=7)).recipe == recipe
+    for bound in (
+        {"run_seed": 4},
+        {"engine": Engine(substeps=12)},
+        {"fault": Fault(pad_friction=0.0)},
+        {"hole_error_m": (0.004, 0.0)},
+    ):
+        assert request_of(**bound).recipe != recipe
+
+
+@pytest.mark.usefixtures("fake_worker")
+def test_every_attempt_is_recorded_once_in_order(request_of: Callable[..., Request]) -> None:
+    heard: list[Progress] = []
+    recorded = record(request_of(), heard.append)
+    summary = recorded.to_dict()
+    assert recorded.new == summary["attempted"] == 10
+    assert (summary["succeeded"], summary["success_rate"]) == (8, 0.8)
+    assert summary["by_reason"] == {"missed_grasp": 2}
+    assert [episode["id"] for episode in summary["episodes"]] == [
+        f"{task}-s3-{attempt:05d}" for task in TASKS for attempt in range(5)
+    ]
+    assert [event.kind for event in heard].count("episode") == 10
+    assert success_by_task(recorded.episodes)["peg_round_4mm"] == {"success": 4, "missed_grasp": 1}
+
+
+@pytest.mark.usefixtures("fake_worker")
+def test_the_same_command_again_does_nothing(request_of: Callable[..., Request]) -> None:
+    first = record(request_of())
+    heard: list[Progress] = []
+    again = record(request_of(), heard.append)
+    assert again.new == 0
+    assert heard == []
+    assert hashes(again) == hashes(first)
+
+
+@pytest.mark.usefixtures("fake_worker")
+def test_a_larger_request_only_adds(request_of: Callable[..., Request]) -> None:
+    first = record(request_of())
+    more = record(request_of(episodes=7))
+    assert more.new == 4
+    assert set(hashes(first)) < set(hashes(more))
+
+
+@pytest.mark.usefixtures("fake_worker")
+@pytest.mark.parametrize("crash_after", [0, 1, 4])
+def test_a_killed_worker_loses_nothing_and_the_next_run_goes_on(
+    request_of: Callable[..., Request], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, crash_after: int
+) -> None:
+    monkeypatch.setenv("FAKE_CRASH_AFTER", str(crash_after))
+    with pytest.raises(UserError, match=rf"after {crash_after} of 5 episodes, which are kept; see .*\.log"):
+        record(request_of(tasks=("peg_round_8mm",)))
+    assert len(Run(tmp_path / "run").folders()) == crash_after
+    monkeypatch.delenv("FAKE_CRASH_AFTER")
+    resumed = record(request_of(tasks=("peg_round_8mm",)))
+    assert resumed.new == 5 - crash_after
+    whole = record(request_of(root=tmp_path / "other", tasks=("peg_round_8mm",)))
+    assert hashes(resumed) == hashes(whole)
+
+
+@pytest.mark.usefixtures("fake_worker")
+def test_a_workers_own_message_reaches_the_user(
+    request_of: Callable[..., Request], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_ERROR", "no space left")
+    with pytest.raises(UserError, match=r"^no space left$"):
+        record(request_of())
+
+
+@pytest.mark.usefixtures("fake_worker")
+def test_a_damaged_episode_is_put_aside_and_recorded_again(request_of: Callable[..., Request], tmp_path: Path) -> None:
+    first = record(request_of())
+    folder = Run(tmp_path / "run").folders("peg_round_8mm")[2]
+    (folder / "frames.parquet").write_bytes(b"PAR1")
+    heard: list[Progress] = []
+    again = record(request_of(), heard.append)
+    assert again.new == 1
+    assert hashes(again) == hashes(first)
+    assert [event.kind for event in heard if event.text] == ["note"]
+    assert folder.name in heard[0].text
+    assert (tmp_path / "run" / "quarantine" / folder.name / "frames.parquet").read_bytes() == b"PAR1"
+    read_episode(folder)
+
+
+@pytest.mark.usefixtures("fake_worker")
+def test_another_runs_folder_is_refused_and_left_alone(request_of: Callable[..., Request]) -> None:
+    first = record(request_of())
+    with pytest.raises(UserError, match="run_seed is 3 there, 4 here"):
+        record(request_of(run_seed=4))
+    assert hashes(record(request_of())) == hashes(first)
+
+
+@pytest.mark.usefixtures("fake_worker")
+def test_a_second_writer_is_refused(request_of: Callable[..., Request]) -> None:
+    request = request_of()
+    with Run.open(request.root, request.recipe).lock(), pytest.raises(UserError, match="another demomill process"):
+        record(request)
+
+
+@pytest.mark.usefixtures("fake_worker")
+def test_leftovers_of_a_killed_writer_are_removed(request_of: Callable[..., Request], tmp_path: Path) -> None:
+    run = Run.open(tmp_path / "run", request_of().recipe)
+    (run.root / ".staging-abc").mkdir()
+    (run.root / ".staging-abc" / "frames.parquet").write_bytes(b"half")
+    record(request_of())
+    assert not list(run.root.glob(".staging-*"))
+
+
+@pytest.mark.usefixtures("fake_worker")
+def test_workers_at_a_time_do_not_change_the_episodes(request_of: Callable[..., Request], tmp_path: Path) -> None:
+    one, two = record(request_of()), record(request_of(root=tmp_path / "two", workers=2))
+    assert hashes(one) == hashes(two)
+
+
+@pytest.mark.usefixtures("fake_worker")
+def test_what_a_worker_prints_is_kept_in_its_log(
+    request_of: Callable[..., Request], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    record(request_of())
+    assert "simulating peg_round_4mm" in (tmp_path / "run" / "logs" / "peg_round_4mm.log").read_text()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_shard_survives_the_command_line() -> None:
+    shard = Shard(
+        "run", "nut_M8", MAX_SEED, (0, 4), 2, Engine("cuda:0", 12, False, 3), Fault(0.0004, 0.1), (0.004, 0.0)
+    )
+    assert Shard.from_json(shard.to_json()) == shard
+
+
+@pytest.mark.usefixtures("fake_worker")
+def test_no_descriptor_is_left_open(request_of: Callable[..., Request]) -> None:
+    record(request_of())
+    before = set(Path("/proc/self/fd").iterdir())
+    record(request_of(episodes=6))
+    assert set(Path("/proc/self/fd").iterdir()) == before
