@@ -51,7 +51,7 @@ class VisualMesh:
 
     vertices: np.ndarray
     faces: np.ndarray
-    rgba: tuple[float, float, float, float]
+    rgba: tuple[float, ...]
 
 
 @cache
@@ -83,8 +83,10 @@ def source_visuals() -> Mapping[str, tuple[VisualMesh, ...]]:
         found.setdefault(key, []).append(_mesh_in_body(model, int(geom)))
     visuals: dict[str, tuple[VisualMesh, ...]] = {}
     for (body, rgba), meshes in found.items():
-        joined = trimesh.util.concatenate(meshes)
-        mesh = VisualMesh(np.asarray(joined.vertices), np.asarray(joined.faces, np.int32), rgba)
+        starts = np.cumsum([0, *(len(mesh.vertices) for mesh in meshes[:-1])])
+        vertices = np.concatenate([mesh.vertices for mesh in meshes])
+        faces = np.concatenate([mesh.faces + start for mesh, start in zip(meshes, starts, strict=True)])
+        mesh = VisualMesh(vertices, np.asarray(faces, np.int32), rgba)
         visuals[body] = (*visuals.get(body, ()), mesh)
     return visuals
 
@@ -123,10 +125,9 @@ def _collapse(vertices: np.ndarray, faces: np.ndarray, target: int) -> tuple[np.
     mesh.remove_unreferenced_vertices()
     vertices, faces = np.asarray(mesh.vertices), np.asarray(mesh.faces, np.int32)
     if target < len(faces):
-        scaled, faces = fast_simplification.simplify(
-            np.float32(vertices * COLLAPSE_SCALE), faces, target_count=target, agg=7
-        )
-        vertices = np.float64(scaled) / COLLAPSE_SCALE
+        scaled = (vertices * COLLAPSE_SCALE).astype(np.float32)
+        scaled, faces = fast_simplification.simplify(scaled, faces, target_count=target, agg=7)
+        vertices = scaled.astype(np.float64) / COLLAPSE_SCALE
     return vertices, np.asarray(faces, np.int32)
 
 

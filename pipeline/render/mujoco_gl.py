@@ -21,8 +21,8 @@ SUPERSAMPLING = 2
 """Pictures are rendered this many times wider and higher, then area-averaged."""
 
 SHADOW_MAP_PX = 1024
-SHADOW_EXTENT_M = 1.3
-"""Half-width of what the shadow map covers: less gives speckles, more gives blocks."""
+SHADOW_EXTENT_M = 0.7
+"""Half-width of what the shadow map covers: what the cameras see, and the arm above it."""
 
 _PROBE = """
 import mujoco

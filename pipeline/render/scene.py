@@ -64,7 +64,7 @@ def build_scene(task: Task, look: Look) -> Scene:
     return Scene(bodies, draw_grain(look.table), look)
 
 
-def _robot_material(rgba: tuple[float, float, float, float], look: Look) -> Material:
+def _robot_material(rgba: tuple[float, ...], look: Look) -> Material:
     low, high = look.robot_range
     r, g, b = (low + (high - low) * value for value in rgba[:3])
     return Material((r, g, b), look.robot_specular, look.robot_shininess)
@@ -86,4 +86,4 @@ def draw_grain(grain: Grain) -> np.ndarray:
         noise = ndimage.gaussian_filter(rng.standard_normal(height.shape), sigma, mode="wrap")
         height += noise / noise.std() / 2**octave
     blend = ((height - height.min()) / np.ptp(height))[..., None]
-    return np.uint8(np.round(255 * (np.array(grain.dark) * (1 - blend) + np.array(grain.light) * blend)))
+    return np.round(255 * (np.array(grain.dark) * (1 - blend) + np.array(grain.light) * blend)).astype(np.uint8)

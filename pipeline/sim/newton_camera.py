@@ -40,7 +40,7 @@ class NewtonRenderer:
             self._model, default_render_config=SensorTiledCamera.RenderConfig(enable_shadows=shadows)
         )
         direction = np.array(scene.look.key.direction)
-        self._sensor.utils.create_default_light(shadows, wp.vec3f(*(direction / np.linalg.norm(direction)).tolist()))
+        self._sensor.utils.create_default_light(shadows, wp.vec3f((direction / np.linalg.norm(direction)).tolist()))
         self._rays = self._sensor.utils.compute_camera_rays_pinhole(WIDTH_PX, HEIGHT_PX, camera_fovs=FOVY_RAD)
         self._picture = self._sensor.utils.create_color_image_output(WIDTH_PX, HEIGHT_PX)
 
