@@ -58,8 +58,6 @@ class Embedding:
 
         Mean and deviation are those of the reference rows with the same label. A deviation is at least 5 % of the
         group's (root mean square over its columns): a column that is constant but for rounding makes no outliers.
-        Each group is then divided by the root of its number of columns, so that it counts once however finely it is
-        sampled, as in multiple factor analysis (Escofier and Pages, 1994).
 
         Args:
             within: (n,) labels; rows with equal labels are standardised together.
@@ -79,8 +77,7 @@ class Embedding:
             spread = normal.std(axis=0)
             typical = np.sqrt(np.bincount(group, spread**2, len(names)) / size)[group]
             scale = np.maximum(spread, np.maximum(_SPREAD_FLOOR * typical, self.resolution))
-            z = (self.matrix[rows] - normal.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
-            out[rows] = z / np.sqrt(size[group])
+            out[rows] = (self.matrix[rows] - normal.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
         return out
 
 
@@ -88,12 +85,14 @@ def embed(episodes: Sequence[Episode], points: int = 32) -> Embedding:
     """Embed episodes.
 
     Tool position and orientation (first two columns of the rotation matrix: continuous, and blind to the sign of the
-    quaternion; Zhou et al., 2019), state and action, each linearly interpolated at ``points`` instants spread evenly
-    over the episode. Scalars: length; when the gripper was first told to close and for what part of the time it was
-    (fractions of the length); how often its command changed; how rough tool, joints and commands move.
+    quaternion; Zhou et al., 2019), joints and gripper, measured and commanded, each linearly interpolated at
+    ``points`` instants spread evenly over the episode. The gripper enters as the part of the episode that it has been
+    closed so far: sampled as it is, its step would turn a delay of one frame into a leap.
+    Scalars: length; when the gripper was first told to close and for what part of the time it was (fractions of the
+    length); how often its command changed; how rough tool, joints and commands move.
     """
-    signals = _signals(episodes)
     lengths = np.array([e.length for e in episodes], dtype=np.int64)
+    signals = _signals(episodes, lengths)
     trajectories = {name: _resample(values, lengths, points) for name, values in signals.items()}
     instants = np.linspace(0.0, 1.0, points)
     columns = [f"{name}.{d}@{t:.2f}" for name, dims in _DIMENSIONS.items() for t in instants for d in dims]
@@ -101,14 +100,14 @@ def embed(episodes: Sequence[Episode], points: int = 32) -> Embedding:
     return Embedding(
         ids=tuple(e.id for e in episodes),
         tasks=np.array([e.task for e in episodes], dtype=object),
-        matrix=np.hstack([*trajectories.values(), _scalars(signals, lengths)]),
+        matrix=np.hstack([*trajectories.values(), _scalars(episodes, signals, lengths)]),
         columns=(*columns, *_RESOLUTION),
         groups=np.array([*groups, *["scalars"] * len(_RESOLUTION)]),
         resolution=np.array([*[0.0] * len(columns), *_RESOLUTION.values()]),
     )
 
 
-def _signals(episodes: Sequence[Episode]) -> dict[str, np.ndarray]:
+def _signals(episodes: Sequence[Episode], lengths: np.ndarray) -> dict[str, np.ndarray]:
     """Rows of all episodes, one under another, by group."""
     if not episodes:
         return {name: np.empty((0, len(dims))) for name, dims in _DIMENSIONS.items()}
@@ -120,10 +119,17 @@ def _signals(episodes: Sequence[Episode]) -> dict[str, np.ndarray]:
         "eef_position": rows[EEF_POS],
         "eef_rotation": Rotation.from_quat(rows[EEF_QUAT]).as_matrix()[:, :, :2].reshape(-1, 6),
         "state_arm": rows[STATE][:, ARM],
-        "state_gripper": rows[STATE][:, GRIPPER],
+        "state_gripper": _closed_so_far(rows[STATE][:, GRIPPER], lengths),
         "action_arm": rows[ACTION][:, ARM],
-        "action_gripper": rows[ACTION][:, GRIPPER],
+        "action_gripper": _closed_so_far(rows[ACTION][:, GRIPPER], lengths),
     }
+
+
+def _closed_so_far(gripper: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Part of the episode spent closed up to and with each row."""
+    total = np.cumsum(gripper, axis=0)
+    before = np.concatenate([[0.0], total[np.cumsum(lengths)[:-1] - 1, 0]])
+    return (total - np.repeat(before, lengths)[:, None]) / np.repeat(lengths, lengths)[:, None]
 
 
 def _resample(values: np.ndarray, lengths: np.ndarray, points: int) -> np.ndarray:
@@ -137,11 +143,11 @@ def _resample(values: np.ndarray, lengths: np.ndarray, points: int) -> np.ndarra
     return (values[low] * (1 - weight) + values[high] * weight).reshape(len(lengths), -1)
 
 
-def _scalars(signals: dict[str, np.ndarray], lengths: np.ndarray) -> np.ndarray:
+def _scalars(episodes: Sequence[Episode], signals: dict[str, np.ndarray], lengths: np.ndarray) -> np.ndarray:
     out = np.empty((len(lengths), len(_RESOLUTION)))
     end = np.cumsum(lengths)
-    for i, (a, b) in enumerate(zip(end - lengths, end, strict=True)):
-        closed = signals["action_gripper"][a:b, 0] > CLOSED
+    for i, (episode, a, b) in enumerate(zip(episodes, end - lengths, end, strict=True)):
+        closed = episode.frames[ACTION][:, 7] > CLOSED
         out[i] = (
             b - a,
             np.argmax(closed) / (b - a) if closed.any() else 1.0,

@@ -1,0 +1,28 @@
+"""A cutoff that a clean sample crosses with a stated probability.
+
+The probability is family-wise: of flagging anything at all in a clean sample of that size. A quantile of the data, or
+a set contamination, would flag its share of any data, and again after each refit.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+
+ROUNDS = 400
+
+
+@lru_cache(maxsize=1024)
+def largest_by_chance(
+    statistic: Callable[..., np.ndarray], n: int, k: int, false_alarm: float, seed: int, *arguments: int
+) -> float:
+    """Value that the largest of a statistic exceeds with probability ``false_alarm`` in clean data.
+
+    Monte Carlo over :data:`ROUNDS` samples of n standard normal k-vectors; remembered.
+
+    Args:
+        statistic: from (n, k), and the further arguments, to (n,).
+    """
+    rng = np.random.default_rng(seed)
+    largest = [statistic(rng.standard_normal((n, k)), *arguments).max() for _ in range(ROUNDS)]
+    return float(np.quantile(largest, 1.0 - false_alarm))

@@ -1,0 +1,152 @@
+"""Stretches of an episode in which nothing happens."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+from scipy.ndimage import maximum_filter1d, minimum_filter1d, uniform_filter1d
+
+from qc.embedding import CLOSED
+from qc.episodes import ACTION, STATE, Episode
+from qc.filters.base import Explanation, Filter, reference_rows
+
+_STATE_ARM, _STATE_GRIPPER, _ACTION_ARM, _ACTION_GRIPPER = np.split(np.arange(16), (7, 8, 15))
+_ARM = np.r_[_STATE_ARM, _ACTION_ARM]
+_GRIPPER = np.r_[_STATE_GRIPPER, _ACTION_GRIPPER]
+
+
+@dataclass(frozen=True)
+class Streak:
+    """Rows ``start`` to ``end`` (exclusive), and where they lie: ``start``, ``middle`` or ``end`` of the episode."""
+
+    where: str
+    start: int
+    end: int
+
+    @property
+    def rows(self) -> int:
+        """How many rows."""
+        return self.end - self.start
+
+
+class IdleFilter(Filter):
+    """Idle streaks: at least so many rows in which neither the arm nor the gripper moves or is told to.
+
+    A column stands still over a window of ``rows`` rows if it stays within what it would cover at ``speed`` times its
+    top speed, or within eight deviations of its noise if that is more. Top speed is the 95th percentile of row-to-row
+    steps over the task (the whole range for the gripper). Noise is measured where the task is calmest. Both are in the
+    data's own unit, so the unit does not matter. Measured and commanded motion must both stand still: a slow press
+    against noise is not idle.
+
+    Rows near a change of the gripper's command are excused: waiting for the fingers is part of the work. Streaks at
+    the end are reported and kept, for an arm has to learn to stop; those at the start teach it not to start.
+    The score is minus the longest streak at the start or in the middle.
+
+    Args:
+        rows: shortest streak; 15 is the length of an action chunk.
+        speed: part of a column's top speed below which it stands still.
+        excused_before: rows before a change of the gripper's command that do not count.
+        excused_after: rows after it that do not count.
+    """
+
+    name: ClassVar[str] = "idle"
+
+    def __init__(
+        self, rows: int = 15, speed: float = 0.01, excused_before: int = 5, excused_after: int = 30
+    ) -> None:
+        self.rows = rows
+        self.speed = speed
+        self.excused_before = excused_before
+        self.excused_after = excused_after
+
+    def fit(self, X: Sequence[Episode], y: None = None, *, reference: np.ndarray | None = None) -> Self:  # noqa: N803
+        """Measure speed and noise of the task, and find the streaks of each episode."""
+        self.episodes_ = tuple(X)
+        kept = reference_rows(len(X), reference)
+        normal = [_signals(e) for e, counts in zip(X, kept, strict=True) if counts and e.length > 1]
+        top = _top_speed(normal)
+        if not top[_ARM].any():
+            return self._admit("no joint moves in any episode of the task, so there is no speed to compare with")
+        self.range_ = np.maximum(self.speed * self.rows * top, _NOISE_RANGE * _noise(normal, self.rows))
+        self.cutoff_, self.not_assessed_ = -(self.rows - 1), ""
+        return self
+
+    def streaks(self, episode: Episode) -> tuple[Streak, ...]:
+        """Idle streaks of an episode, in order."""
+        idle = _still(_signals(episode), self.rows, self.range_)
+        streaks = []
+        for start, end in _runs(idle & ~self._excused(episode), self.rows):
+            if idle[:start].all():
+                streaks.append(Streak("start", start, end))
+            elif idle[end:].all():
+                streaks.append(Streak("end", start, end))
+            else:
+                streaks.append(Streak("middle", start, end))
+        return tuple(streaks)
+
+    def _excused(self, episode: Episode) -> np.ndarray:
+        excused = np.zeros(episode.length, dtype=bool)
+        for row in np.flatnonzero(np.diff(episode.frames[ACTION][:, 7] > CLOSED)) + 1:
+            excused[max(0, row - self.excused_before) : row + self.excused_after] = True
+        return excused
+
+    def _score(self, X: Sequence[Episode]) -> np.ndarray:  # noqa: N803
+        return 0.0 - np.array([max((s.rows for s in _harmful(self.streaks(e))), default=0) for e in X], dtype=np.float64)
+
+    def _explain(self, i: int) -> Explanation:
+        episode = self.episodes_[i]
+        streaks = self.streaks(episode)
+        told = [_told(s, episode) for s in (*_harmful(streaks), *(s for s in streaks if s.where == "end"))]
+        return Explanation("; ".join(told) or "always on the move", {"streaks": streaks})
+
+
+def _harmful(streaks: Sequence[Streak]) -> list[Streak]:
+    return [s for s in streaks if s.where != "end"]
+
+
+def _told(streak: Streak, episode: Episode) -> str:
+    phase = episode.phase_at(streak.start)
+    during = f" during {phase}" if phase else ""
+    return f"idle for {streak.rows} rows at the {streak.where}{during} (rows {streak.start} to {streak.end - 1})"
+
+
+def _signals(episode: Episode) -> np.ndarray:
+    """Measured and commanded motion, (length, 16): seven joints and the gripper, twice."""
+    return np.hstack([episode.frames[STATE], episode.frames[ACTION]]).astype(np.float64)
+
+
+def _top_speed(episodes: Sequence[np.ndarray]) -> np.ndarray:
+    """Per row, (16,). A joint that hardly takes part is granted a tenth of the fastest one's."""
+    if not episodes:
+        return np.zeros(16)
+    top = np.percentile(np.concatenate([np.abs(np.diff(x, axis=0)) for x in episodes]), 95, axis=0)
+    for arm in (_STATE_ARM, _ACTION_ARM):
+        top[arm] = np.maximum(top[arm], 0.1 * top[arm].max())
+    top[_GRIPPER] = np.ptp(np.concatenate(episodes)[:, _GRIPPER], axis=0)
+    return top
+
+
+def _noise(episodes: Sequence[np.ndarray], rows: int) -> np.ndarray:
+    """Standard deviation of each column's noise, (16,), from second differences over the calmest tenth of the task."""
+    second = np.concatenate([np.diff(x, n=2, axis=0) for x in episodes])
+    if not len(second):
+        return np.zeros(16)
+    power = uniform_filter1d(second**2, rows, axis=0)
+    return np.sqrt(np.percentile(np.maximum(power, 0.0), 10, axis=0) / 6.0)
+
+
+def _still(x: np.ndarray, rows: int, within: np.ndarray) -> np.ndarray:
+    """Rows that lie in a window of ``rows`` rows over which every column of ``x`` stays within its range."""
+    idle = np.zeros(len(x), dtype=bool)
+    starts = len(x) - rows + 1
+    if starts > 0:
+        spread = maximum_filter1d(x, rows, axis=0) - minimum_filter1d(x, rows, axis=0)
+        for start in np.flatnonzero((spread[rows // 2 :][:starts] <= within).all(axis=1)):
+            idle[start : start + rows] = True
+    return idle
+
+
+def _runs(mask: np.ndarray, at_least: int) -> list[tuple[int, int]]:
+    edges = np.flatnonzero(np.diff(np.r_[False, mask, False]))
+    return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True) if b - a >= at_least]
