@@ -1,21 +1,13 @@
 """Pictures by MuJoCo's OpenGL renderer, on a graphics card or, through Mesa, on a CPU."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 import mujoco
 import numpy as np
 from PIL import Image
 
-from pipeline.errors import UserError
 from pipeline.render.cameras import CAMERAS, FOVY_RAD, HEIGHT_PX, WIDTH_PX, Camera
 from pipeline.render.scene import TABLE_CENTRE_M, TABLE_REPEAT, TABLE_SIZE_M, Scene, Surface
-
-BACKENDS: Final = ("egl", "osmesa")
-INSTALL: Final = "apt-get install -y libosmesa6 libegl1 libgl1-mesa-dri"
 
 SUPERSAMPLING = 2
 """Pictures are rendered this many times wider and higher, then area-averaged."""
@@ -24,39 +16,11 @@ SHADOW_MAP_PX = 1024
 SHADOW_EXTENT_M = 0.7
 """Half-width of what the shadow map covers: what the cameras see, and the arm above it."""
 
-_PROBE = """
-import mujoco
-context = mujoco.GLContext(8, 8)
-context.make_current()
-mujoco.MjrContext(mujoco.MjModel.from_xml_string("<mujoco/>"), mujoco.mjtFontScale.mjFONTSCALE_50)
-context.free()
-"""
-
-
-def find_backend() -> str:
-    """Name of an OpenGL backend that works here: ``MUJOCO_GL`` if it is set, else EGL or OSMesa.
-
-    Raises:
-        UserError: if there is none; names the packages to install.
-    """
-    asked = os.environ.get("MUJOCO_GL")
-    for backend in (asked,) if asked else BACKENDS:
-        probe = subprocess.run(
-            [sys.executable, "-c", _PROBE], env=environment(backend), capture_output=True, timeout=120, check=False
-        )
-        if probe.returncode == 0:
-            return backend
-    what = f"MUJOCO_GL={asked} does not work here" if asked else "no OpenGL library for off-screen rendering"
-    raise UserError(f"{what}; on Debian or Ubuntu run: {INSTALL}" + ("; then unset MUJOCO_GL" if asked else ""))
-
-
-def environment(backend: str) -> dict[str, str]:
-    """Environment of a process that renders: the backend, and Mesa without threads of its own."""
-    return {**os.environ, "MUJOCO_GL": backend, "LP_NUM_THREADS": "0"}
-
 
 class MujocoRenderer:
-    """Renders one scene. The process must have been started in :func:`environment`; close it after use.
+    """Renders one scene; close it after use.
+
+    The process must have been started in :func:`pipeline.render.opengl.environment`.
 
     Args:
         scene: what to render.

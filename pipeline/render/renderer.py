@@ -10,6 +10,7 @@ import numpy as np
 
 from pipeline.assets.cache import cache_dir
 from pipeline.errors import UserError
+from pipeline.render import opengl
 
 if TYPE_CHECKING:
     from pipeline.render.scene import Scene
@@ -42,9 +43,7 @@ class Choice:
         """Environment that a process needs before it makes this renderer."""
         if self.backend is None:
             return {"WARP_CACHE_PATH": str(cache_dir() / "warp"), **os.environ, "CUDA_VISIBLE_DEVICES": ""}
-        from pipeline.render.mujoco_gl import environment
-
-        return environment(self.backend)
+        return opengl.environment(self.backend)
 
 
 def choose_renderer(name: str = "auto") -> Choice:
@@ -57,10 +56,8 @@ def choose_renderer(name: str = "auto") -> Choice:
         raise UserError(f"unknown renderer {name!r}; there is: {', '.join(RENDERERS)}")
     if name == "newton":
         return Choice("newton")
-    from pipeline.render.mujoco_gl import find_backend
-
     try:
-        return Choice("mujoco", find_backend())
+        return Choice("mujoco", opengl.find_backend())
     except UserError as error:
         if name == "mujoco":
             raise

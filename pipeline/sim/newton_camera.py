@@ -5,6 +5,7 @@ anti-aliasing, and more slowly on a CPU.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import newton
 import numpy as np
@@ -34,9 +35,9 @@ class NewtonRenderer:
                 _add_surface(builder, self._index[name], surface)
         _add_table(builder, scene.table)
         self._model = builder.finalize(device=DEVICE)
-        self._state = self._model.state()
+        self._state: Any = self._model.state()
         self._poses = self._state.body_q.numpy().copy()
-        self._sensor = SensorTiledCamera(
+        self._sensor: Any = SensorTiledCamera(
             self._model, default_render_config=SensorTiledCamera.RenderConfig(enable_shadows=shadows)
         )
         direction = np.array(scene.look.key.direction)
@@ -53,7 +54,7 @@ class NewtonRenderer:
         return [self._shoot(CAMERAS[camera].world_pose(body_poses)) for camera in cameras]
 
     def _shoot(self, camera_pose: np.ndarray) -> np.ndarray:
-        transforms = wp.array([[camera_pose.tolist()]], dtype=wp.transformf, device=DEVICE)
+        transforms: Any = wp.array([[camera_pose.tolist()]], dtype=wp.transformf, device=DEVICE)
         self._sensor.update(self._state, transforms, self._rays, color_image=self._picture)
         rgba = self._picture.numpy().reshape(HEIGHT_PX, WIDTH_PX).view(np.uint8).reshape(HEIGHT_PX, WIDTH_PX, 4)
         return rgba[..., :3].copy()
@@ -71,7 +72,7 @@ def _add_surface(builder: newton.ModelBuilder, body: int, surface: Surface) -> N
 
 
 def _add_table(builder: newton.ModelBuilder, texture: np.ndarray) -> None:
-    frame = wp.transform(TABLE_CENTRE_M, wp.quat_identity())
+    frame = (TABLE_CENTRE_M, (0.0, 0.0, 0.0, 1.0))
     hx, hy, hz = (side / 2 for side in TABLE_SIZE_M)
     color = (texture.reshape(-1, 3).mean(0) / 255).tolist()
     builder.add_shape_box(-1, xform=frame, hx=hx, hy=hy, hz=hz, cfg=_config(), color=color)
