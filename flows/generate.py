@@ -8,13 +8,11 @@ from typing import Any
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
 
-from flows import stages
+from flows.stages.assess import assess
+from flows.stages.export import refresh
+from flows.stages.record import record, request
+from flows.stages.render import render
 from flows.summary import finish
-
-record, assess, render, export = (
-    task(stage, cache_policy=NO_CACHE, persist_result=False)
-    for stage in (stages.record, stages.assess, stages.render, stages.export)
-)
 
 
 @flow(name="generate", persist_result=False)
@@ -42,18 +40,18 @@ def generate(
     Raises:
         UserError: for bad input, or if a stage cannot go on; what is done is kept.
     """
-    root, seconds = Path(out), dict[str, float]()
+    root, target, seconds = Path(out), Path(dataset), dict[str, float]()
 
-    def timed[T](stage: Callable[..., T], *arguments: object) -> T:
+    def run[T](name: str, stage: Callable[..., T], *arguments: object) -> T:
         start = time.perf_counter()
-        result = stage(*arguments)
-        seconds[stage.name] = round(time.perf_counter() - start, 1)
+        result = task(name=name, cache_policy=NO_CACHE, persist_result=False)(stage)(*arguments)
+        seconds[name] = round(time.perf_counter() - start, 1)
         return result
 
-    request = stages.request(root, tasks, episodes, seed, num_envs=num_envs, device=device, workers=workers)
-    recorded = timed(record, request)
-    timed(assess, root)
-    rendered = timed(render, root)
-    exported = timed(export, root, Path(dataset))
+    wanted = request(root, tasks, episodes, seed, num_envs=num_envs, device=device, workers=workers)
+    recorded = run("record", record, wanted)
+    run("assess", assess, root)
+    rendered = run("render", render, root)
+    exported = run("export", refresh, root, target)
     new = {"recorded": recorded.new, "rendered": len(rendered.rendered), "exported": exported}
-    return finish(root, Path(dataset), seconds, new)
+    return finish(root, target, seconds, new)

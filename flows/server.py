@@ -1,6 +1,6 @@
-"""Prefect's ephemeral server, in a process that ends with ours, however ours ends. Run as ``python -m flows.server FD``.
+"""Prefect's ephemeral server, in a process that ends with ours: the one that Prefect starts outlives a killed client.
 
-Prefect starts one itself where none is configured, but that one outlives a killed client.
+Run as ``python -m flows.server LISTENER_FD``.
 """
 
 import ctypes

@@ -74,12 +74,11 @@ def record(
     from pipeline.cli.terminal import show, working
 
     with working():
-        from flows.stages import record as run_stage
-        from flows.stages import request
+        from flows.stages import record as stage
         from pipeline.record import success_by_task
 
-        recorded = run_stage(
-            request(out, task, episodes, seed, num_envs=num_envs, device=device, workers=workers, threads=threads)
+        recorded = stage.record(
+            stage.request(out, task, episodes, seed, num_envs=num_envs, device=device, workers=workers, threads=threads)
         )
     summary = recorded.to_dict()
     news = f"{recorded.new} new" if recorded.new else f"nothing to do: all {summary['attempted']} episodes are there"
@@ -95,15 +94,15 @@ def qc(run: RunFolder, as_json: Json = False) -> None:
     from pipeline.cli.terminal import show, working
 
     with working():
-        from flows import stages
+        from flows.stages.assess import assess
+        from flows.stages.files import RunFiles
 
-        accounting = stages.assess(run)
-    places = stages.QcFiles(run)
+        accounting, files = assess(run), RunFiles(run)
     show(
         accounting,
         as_json,
         accounting_table(accounting),
-        f"verdicts: {places.verdicts}\npicture:  {places.picture}\nNext: demomill render {run}",
+        f"verdicts: {files.verdicts}\npicture:  {files.picture}\nNext: demomill render {run}",
     )
 
 
@@ -121,14 +120,11 @@ def render(
     from pipeline.cli.terminal import show, working
 
     with working():
-        from flows import stages
+        from flows.stages import render as stage
 
-        summary = stages.render(
-            run, episode, everything=everything, look=look, renderer=renderer, workers=workers
-        ).to_dict()
-    text = f"{summary['rendered']} rendered by {summary['renderer']}, {summary['skipped']} were there"
-    show(summary, as_json, f"{run}: {text}. Next: demomill export {run} --out DIR")
-    stages.require_rendered(summary["failed"])
+        summary = stage.render(run, episode, everything=everything, look=look, renderer=renderer, workers=workers)
+    done = f"{len(summary.rendered)} rendered with {summary.renderer}, {len(summary.skipped)} were there"
+    show(summary.to_dict(), as_json, f"{run}: {done}. Next: demomill export {run} --out DIR")
 
 
 @app.command(epilog="Example: demomill export out/run --out out/dataset")
@@ -139,14 +135,16 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Build a LeRobot v3.0 dataset of the rendered episodes that `demomill qc` kept, else of all successes."""
-    from pipeline.cli.tables import exported_table
+    from pipeline.cli.tables import table
     from pipeline.cli.terminal import show, working
 
     with working():
-        from flows import stages
+        from flows.stages.export import export as build
 
-        summary = stages.export(run, out, look=look)
-    show(summary, as_json, exported_table(summary), f"{summary['frames']} frames in {out}")
+        summary = build(run, out, look=look)
+    result = {**asdict(summary), "root": str(summary.root), "episodes": summary.episodes}
+    done = f"{out}: {summary.episodes} episodes, {summary.frames} frames, {summary.size_bytes / 1e6:.1f} MB"
+    show(result, as_json, table(("task", "episodes"), list(summary.episodes_by_task.items())), done)
 
 
 @app.command(epilog="Example: demomill generate --out out/demo")
@@ -169,21 +167,18 @@ def generate(
 
     with working():
         from flows.server import prefect_server
+        from flows.stages.record import request, require_usable
+        from pipeline.tasks import CATALOGUE
+        from randomization.draws import COMPETENCE
 
+        tasks = task or [each.id for each in CATALOGUE.values() if each.family in COMPETENCE]
+        dataset = dataset or out / "dataset"
+        wanted = request(out, tasks, episodes, seed, num_envs=num_envs, device=device, workers=workers)
+        require_usable(wanted, dataset)
         with prefect_server():
             from flows.generate import generate as flow
 
-            tasks = task or [each.id for each in CATALOGUE.values() if each.family in COMPETENCE]
-            summary = flow(
-                out=str(out),
-                dataset=str(dataset or out / "dataset"),
-                tasks=tasks,
-                episodes=episodes,
-                seed=seed,
-                num_envs=num_envs,
-                device=device,
-                workers=workers,
-            )
+            summary = flow(str(out), str(dataset), tasks, episodes, seed, num_envs, device, workers)
     show(summary, as_json, *summary_parts(summary))
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich import box
+from rich.console import RenderableType
 from rich.table import Table
 
 from pipeline.doctor import Report
@@ -54,6 +55,23 @@ def recorded_table(outcomes: Mapping[str, Counter[str]]) -> Table:
     return table(("task", "attempted", "succeeded", "rate", "failures by reason"), rows)
 
 
+def summary_parts(summary: Mapping[str, Any]) -> list[RenderableType]:
+    """What ``demomill generate`` made, how long each stage took, and where to look."""
+    columns = ("task", "attempted", "succeeded", "failed", "kept", "dropped", "review", "not assessed", "frames")
+    rows = [
+        [task, *(_cell(counted[name.replace(" ", "_")]) for name in columns[1:])]
+        for task, counted in summary["tasks"].items()
+    ]
+    stages = summary["seconds"]
+    new = ", ".join(f"{count} {name}" for name, count in summary["new"].items() if count)
+    return [
+        table(columns, rows),
+        table([f"{stage} s" for stage in stages], [list(stages.values())]),
+        f"new: {new}" if new else "nothing to do: all episodes are recorded, assessed, rendered and exported",
+        *(f"{name.replace('_', ' ')}: {summary[name]}" for name in ("dataset", "contact_sheet", "picture")),
+    ]
+
+
 def report_table(report: Report) -> Table:
     """What ``demomill doctor`` found."""
     return table(
@@ -70,3 +88,7 @@ def _seat(seat: Mapping[str, float]) -> str:
 
 def _mm(length_m: float) -> str:
     return f"{length_m * 1e3:+.1f}"
+
+
+def _cell(value: int | Mapping[str, int]) -> int | str:
+    return value if isinstance(value, int) else counts(value)

@@ -10,7 +10,7 @@ from pipeline import record as recording
 from pipeline.doctor import CHECKS
 from pipeline.store import episode_id
 from pipeline.tasks import CATALOGUE
-from tests.pipeline.factories import make_episode, write_run
+from tests.pipeline.factories import make_episode
 
 COMMANDS = ("tasks", "record", "qc", "render", "export", "generate", "doctor")
 HEAVY = ("torch", "isaaclab", "lerobot", "prefect", "pandas", "mujoco", "trimesh", "matplotlib")

@@ -1,0 +1,58 @@
+"""Render episodes."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from flows.reporter import REPORTER
+from flows.stages.files import RunFiles
+from pipeline.errors import UserError
+from pipeline.export.selection import KEEP
+from pipeline.render.episodes import Progress, RenderSummary, render_run
+from pipeline.store import Run, read_meta
+
+
+def render(
+    root: Path,
+    episodes: Sequence[str] | None = None,
+    *,
+    everything: bool = False,
+    look: str = "plain",
+    renderer: str = "auto",
+    workers: int | None = None,
+) -> RenderSummary:
+    """Render what is missing of some episodes.
+
+    Args:
+        episodes: their ids; None means those that the verdicts keep, or all successes where there are no verdicts.
+        everything: take every episode of the run instead.
+
+    Raises:
+        UserError: if there is nothing to render, an episode cannot be rendered, or the run cannot be used.
+    """
+    run = Run(root)
+    wanted = [folder.name for folder in run.folders()] if everything else sorted(set(episodes or kept(run)))
+    if not wanted:
+        raise UserError(f"{root}: no episode to render; record more of them, or give --all for failures as well")
+    reporter = REPORTER.get()
+    reporter.begin("render", len(wanted))
+
+    def listen(event: Progress) -> None:
+        if event.kind == "note":
+            reporter.say(event.text)
+        else:
+            reporter.advance("render")
+
+    summary = render_run(root, wanted, look=look, renderer=renderer, workers=workers, progress=listen)
+    if summary.failed:
+        episode, why = min(summary.failed.items())
+        raise UserError(f"{len(summary.failed)} of {len(wanted)} episodes could not be rendered: {episode}: {why}")
+    return summary
+
+
+def kept(run: Run) -> list[str]:
+    """Ids of the episodes that a run's verdicts keep; of all successes where it has no verdicts."""
+    table = RunFiles(run.root).read_verdicts()
+    if table is not None:
+        return table.loc[table["verdict"] == KEEP, "episode_id"].astype(str).to_list()
+    metas = [read_meta(folder) for folder in run.folders()]
+    return [meta["id"] for meta in metas if meta["outcome"] == "success"]
