@@ -23,7 +23,7 @@ def winsorise(x: np.ndarray, radius: float) -> np.ndarray:
     return x * np.minimum(1.0, radius / np.where(norm > 0, norm, 1.0))
 
 
-class RobustPCA(TransformerMixin, BaseEstimator):
+class RobustPCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # untyped
     """Principal component scores and the logarithm of what they leave out, each in robust deviations.
 
     Far rows are pulled back to the median distance before the axes are found (as in spherical components, Locantore

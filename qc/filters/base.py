@@ -19,7 +19,7 @@ class Explanation:
     evidence: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Filter(OutlierMixin, BaseEstimator, ABC):
+class Filter(OutlierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # untyped
     """An outlier detector that can say why, and that admits when it has too little to go by.
 
     Attributes:

@@ -11,6 +11,7 @@ from qc.embedding import CLOSED
 from qc.episodes import ACTION, STATE, Episode
 from qc.filters.base import Explanation, Filter, reference_rows
 
+_NOISE_RANGE = 8.0
 _STATE_ARM, _STATE_GRIPPER, _ACTION_ARM, _ACTION_GRIPPER = np.split(np.arange(16), (7, 8, 15))
 _ARM = np.r_[_STATE_ARM, _ACTION_ARM]
 _GRIPPER = np.r_[_STATE_GRIPPER, _ACTION_GRIPPER]
@@ -52,9 +53,7 @@ class IdleFilter(Filter):
 
     name: ClassVar[str] = "idle"
 
-    def __init__(
-        self, rows: int = 15, speed: float = 0.01, excused_before: int = 5, excused_after: int = 30
-    ) -> None:
+    def __init__(self, rows: int = 15, speed: float = 0.01, excused_before: int = 5, excused_after: int = 30) -> None:
         self.rows = rows
         self.speed = speed
         self.excused_before = excused_before
@@ -69,7 +68,8 @@ class IdleFilter(Filter):
         if not top[_ARM].any():
             return self._admit("no joint moves in any episode of the task, so there is no speed to compare with")
         self.range_ = np.maximum(self.speed * self.rows * top, _NOISE_RANGE * _noise(normal, self.rows))
-        self.cutoff_, self.not_assessed_ = -(self.rows - 1), ""
+        self.cutoff_, self.not_assessed_ = 1.0 - self.rows, ""
+        self.streaks_ = [self.streaks(e) for e in self.episodes_]
         return self
 
     def streaks(self, episode: Episode) -> tuple[Streak, ...]:
@@ -92,11 +92,12 @@ class IdleFilter(Filter):
         return excused
 
     def _score(self, X: Sequence[Episode]) -> np.ndarray:  # noqa: N803
-        return 0.0 - np.array([max((s.rows for s in _harmful(self.streaks(e))), default=0) for e in X], dtype=np.float64)
+        found = self.streaks_ if X is self.episodes_ else [self.streaks(e) for e in X]
+        return 0.0 - np.array([max((s.rows for s in _harmful(f)), default=0) for f in found], dtype=np.float64)
 
     def _explain(self, i: int) -> Explanation:
         episode = self.episodes_[i]
-        streaks = self.streaks(episode)
+        streaks = self.streaks_[i]
         told = [_told(s, episode) for s in (*_harmful(streaks), *(s for s in streaks if s.where == "end"))]
         return Explanation("; ".join(told) or "always on the move", {"streaks": streaks})
 
