@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -53,19 +54,20 @@ def measure(name: str) -> dict[str, float]:
     from pipeline.render.scene import build_scene
 
     scene, poses = build_scene(get_task(TASK), PLAIN), _poses()
-    found: dict[str, float] = {}
-    settings: dict[str, dict[str, Any]] = {"320x180, shadows": {}, "320x180, no shadows": {"shadows": False}}
-    if name == "newton":
-        from pipeline.sim.newton_camera import NewtonRenderer
+    make: Any
+    if name == "mujoco":
+        from pipeline.render import mujoco_gl
 
-        return {k: images_per_cpu_second(NewtonRenderer(scene, **v), poses) for k, v in settings.items()}
-    from pipeline.render.mujoco_gl import MujocoRenderer
+        make = mujoco_gl.MujocoRenderer
+    else:
+        from pipeline.sim import newton_camera
 
-    for setting, options in settings.items():
-        for size, supersampling in (("320x180", 1), ("640x360", 2)):
-            renderer = MujocoRenderer(scene, supersampling=supersampling, **options)
-            found[setting.replace("320x180", size)] = images_per_cpu_second(renderer, poses)
-            renderer.close()
+        make = newton_camera.NewtonRenderer
+    found = {}
+    for (size, supersampling), shadows in product((("320x180", 1), ("640x360", 2)), (True, False)):
+        renderer = make(scene, supersampling=supersampling, shadows=shadows)
+        found[f"{size}, {'shadows' if shadows else 'no shadows'}"] = images_per_cpu_second(renderer, poses)
+        renderer.close()
     return found
 
 
@@ -100,11 +102,7 @@ def main() -> None:
             check=True,
         )
         rates[name] = json.loads(child.stdout.rpartition("RESULT ")[2])
-    gl, newton = rates["mujoco"], rates["newton"]
-    ratios = {
-        "no shadows": gl["320x180, no shadows"] / newton["320x180, no shadows"],
-        "published, shadows": gl["640x360, shadows"] / newton["320x180, shadows"],
-    }
+    ratios = {setting: rate / rates["newton"][setting] for setting, rate in rates["mujoco"].items()}
     print("\nRESULT " + json.dumps({**rates, "mujoco / newton": ratios}))
 
 

@@ -23,10 +23,10 @@ from pipeline.assets.cache import cache_dir
 from pipeline.assets.robot import SOURCE_PACKAGE, source_licences, source_mjcf
 from pipeline.store import canonical_json
 
-LINK_FACES = {"link0": 900, "link5": 900, "link6": 1300, "link7": 1100, "base_mount": 1000, "base": 2800}
+LINK_FACES = {"link0": 1100, "link5": 700, "link6": 1100, "link7": 900, "base_mount": 800, "base": 2800}
 """Largest number of faces of the links that are near a camera or finely shaped."""
 
-OTHER_FACES = 400
+OTHER_FACES = 350
 """Largest number of faces of any other link."""
 
 WELD_M = 0.0004

@@ -13,7 +13,7 @@ SUPERSAMPLING = 2
 """Pictures are rendered this many times wider and higher, then area-averaged."""
 
 SHADOW_MAP_PX = 1024
-SHADOW_EXTENT_M = 0.7
+SHADOW_EXTENT_M = 0.9
 """Half-width of what the shadow map covers: what the cameras see, and the arm above it."""
 
 

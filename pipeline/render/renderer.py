@@ -24,6 +24,9 @@ class Renderer(Protocol):
     def render(self, body_poses: Mapping[str, np.ndarray], cameras: Sequence[str]) -> list[np.ndarray]:
         """Picture (180, 320, 3) uint8 of each camera, for a pose (7,) of each body, metres and xyzw."""
 
+    def close(self) -> None:
+        """Give back what the renderer holds."""
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -67,15 +70,16 @@ def choose_renderer(name: str = "auto") -> Choice:
 @contextmanager
 def open_renderer(choice: Choice, scene: "Scene") -> Iterator[Renderer]:
     """Make a renderer of a scene, in a process that was started in the choice's environment."""
+    renderer: Renderer
     if choice.name == "mujoco":
         from pipeline.render.mujoco_gl import MujocoRenderer
 
         renderer = MujocoRenderer(scene)
-        try:
-            yield renderer
-        finally:
-            renderer.close()
     else:
         from pipeline.sim.newton_camera import NewtonRenderer
 
-        yield NewtonRenderer(scene)
+        renderer = NewtonRenderer(scene)
+    try:
+        yield renderer
+    finally:
+        renderer.close()

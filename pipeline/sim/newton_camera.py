@@ -11,6 +11,7 @@ import newton
 import numpy as np
 import warp as wp
 from newton.sensors import SensorTiledCamera
+from PIL import Image
 
 from pipeline.render.cameras import CAMERAS, FOVY_RAD, HEIGHT_PX, WIDTH_PX
 from pipeline.render.scene import TABLE_CENTRE_M, TABLE_SIZE_M, Scene, Surface
@@ -23,10 +24,12 @@ class NewtonRenderer:
 
     Args:
         scene: what to render.
+        supersampling: pictures are rendered this many times wider and higher, then area-averaged.
         shadows: whether the key light casts shadows.
     """
 
-    def __init__(self, scene: Scene, *, shadows: bool = True) -> None:
+    def __init__(self, scene: Scene, *, supersampling: int = 1, shadows: bool = True) -> None:
+        self._supersampling = supersampling
         wp.config.quiet = True
         builder = newton.ModelBuilder(up_axis=newton.Axis.Z)
         self._index = {name: builder.add_body(label=name, is_kinematic=True) for name in scene.bodies}
@@ -34,16 +37,18 @@ class NewtonRenderer:
             for surface in surfaces:
                 _add_surface(builder, self._index[name], surface)
         _add_table(builder, scene.table)
-        self._model = builder.finalize(device=DEVICE)
+        self._model: Any = builder.finalize(device=DEVICE)
         self._state: Any = self._model.state()
         self._poses = self._state.body_q.numpy().copy()
         self._sensor: Any = SensorTiledCamera(
             self._model, default_render_config=SensorTiledCamera.RenderConfig(enable_shadows=shadows)
         )
         direction = np.array(scene.look.key.direction)
-        self._sensor.utils.create_default_light(shadows, wp.vec3f((direction / np.linalg.norm(direction)).tolist()))
-        self._rays = self._sensor.utils.compute_camera_rays_pinhole(WIDTH_PX, HEIGHT_PX, camera_fovs=FOVY_RAD)
-        self._picture = self._sensor.utils.create_color_image_output(WIDTH_PX, HEIGHT_PX)
+        utils: Any = self._sensor.utils
+        utils.create_default_light(shadows, wp.vec3f((direction / np.linalg.norm(direction)).tolist()))
+        size = WIDTH_PX * supersampling, HEIGHT_PX * supersampling
+        self._rays = utils.compute_camera_rays_pinhole(*size, camera_fovs=FOVY_RAD)
+        self._picture = utils.create_color_image_output(*size)
 
     def render(self, body_poses: Mapping[str, np.ndarray], cameras: Sequence[str]) -> list[np.ndarray]:
         """Picture (180, 320, 3) uint8 of each camera, for a pose (7,) of each body, metres and xyzw."""
@@ -56,8 +61,12 @@ class NewtonRenderer:
     def _shoot(self, camera_pose: np.ndarray) -> np.ndarray:
         transforms: Any = wp.array([[camera_pose.tolist()]], dtype=wp.transformf, device=DEVICE)
         self._sensor.update(self._state, transforms, self._rays, color_image=self._picture)
-        rgba = self._picture.numpy().reshape(HEIGHT_PX, WIDTH_PX).view(np.uint8).reshape(HEIGHT_PX, WIDTH_PX, 4)
-        return rgba[..., :3].copy()
+        packed = self._picture.numpy()[0, 0]
+        rgb = packed.view(np.uint8).reshape(*packed.shape, 4)[..., :3]
+        return np.asarray(Image.fromarray(np.ascontiguousarray(rgb)).reduce(self._supersampling))
+
+    def close(self) -> None:
+        """Nothing is held outside this object's memory."""
 
 
 def _config() -> newton.ModelBuilder.ShapeConfig:
