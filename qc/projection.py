@@ -3,10 +3,12 @@
 from typing import Self
 
 import numpy as np
+from scipy.linalg import eigh
 from sklearn.base import BaseEstimator, TransformerMixin
 
 _MAD_TO_SD = 1.4826
 _ROWS_PER_COMPONENT = 6
+_TINY = np.finfo(np.float64).tiny
 
 
 def robust_z(x: np.ndarray, reference: np.ndarray) -> np.ndarray:
@@ -32,7 +34,7 @@ class RobustPCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # untyp
     Mudholkar, 1979): it holds the defects that no clean episode resembles.
 
     Args:
-        components: number of components wanted; at most one for each six reference rows is used.
+        components: number of components wanted; at most two, or one for each six reference rows, are used.
         groups: (d,) labels of columns. Each group weighs the same, however many columns it has, as in multiple factor
             analysis (Escofier and Pages, 1994); None gives each column the same weight.
 
@@ -54,11 +56,14 @@ class RobustPCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # untyp
         self.center_ = np.median(normal, axis=0)
         normal = normal - self.center_
         pulled = winsorise(normal, float(np.median(np.linalg.norm(normal, axis=1))))
-        _, spread, axes = np.linalg.svd(pulled - pulled.mean(axis=0), full_matrices=False)
-        k = max(1, min(self.components, len(normal) // _ROWS_PER_COMPONENT, len(axes) - 1))
-        sign = np.sign(axes[np.arange(k), np.abs(axes[:k]).argmax(axis=1)])
-        self.axes_ = axes[:k] * sign[:, None]
-        self.explained_ = spread[:k] ** 2 / max(float((spread**2).sum()), np.finfo(float).tiny)
+        pulled -= pulled.mean(axis=0)
+        k = min(self.components, max(2, len(normal) // _ROWS_PER_COMPONENT), len(normal))
+        # Far fewer rows than columns: the axes come from the products of rows.
+        variance, rows_along = eigh(pulled @ pulled.T, subset_by_index=(len(normal) - k, len(normal) - 1))
+        axes = rows_along.T[::-1] @ pulled
+        sign = np.sign(axes[np.arange(k), np.abs(axes).argmax(axis=1)])
+        self.axes_ = axes * (sign / np.maximum(np.linalg.norm(axes, axis=1), _TINY))[:, None]
+        self.explained_ = variance[::-1] / max(float((pulled**2).sum()), _TINY)
         self._normal = self._raw_scores(weighted)[rows]
         return self
 
@@ -78,4 +83,4 @@ class RobustPCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # untyp
         centered = weighted - self.center_
         scores = centered @ self.axes_.T
         left = np.square(centered - scores @ self.axes_).sum(axis=1)
-        return np.column_stack([scores, np.log(left + np.finfo(float).tiny)])
+        return np.column_stack([scores, np.log(left + _TINY)])

@@ -41,7 +41,7 @@ class Settings:
     excused_before: int = 5
     excused_after: int = 30
     length_min_episodes: int = 10
-    length_floor: float = 0.02
+    length_floor: float = 0.03
     components: int = 9
     distance_min_episodes: int = 30
 

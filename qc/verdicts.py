@@ -134,6 +134,7 @@ def _judge_length(cases: Sequence[_Case], normal: np.ndarray, settings: Settings
 def _judge_distance(
     cases: Sequence[_Case], z: np.ndarray, normal: np.ndarray, embedding: Embedding, settings: Settings
 ) -> None:
+    judged = np.zeros(len(cases), dtype=bool)
     for kind, charge in ((MahalanobisFilter, DROP), (NeighboursFilter, REVIEW)):
         detector = kind(
             components=settings.components,
@@ -144,9 +145,10 @@ def _judge_distance(
             columns=embedding.columns,
         )
         outlier = _score(detector.fit(z, reference=normal), z, cases)
-        for i in np.flatnonzero(outlier):
+        for i in np.flatnonzero(outlier & ~judged):  # a lone outlier has far neighbours too: once is enough
             cases[i].charges.append((charge, detector.name))
             cases[i].sentences.append(detector.explain(i).sentence)
+        judged |= outlier
 
 
 def _score(detector: Filter, x: Any, cases: Sequence[_Case]) -> np.ndarray:
@@ -158,7 +160,7 @@ def _score(detector: Filter, x: Any, cases: Sequence[_Case]) -> np.ndarray:
             case.numbers[f"{detector.name}_cutoff"] = detector.cutoff_
             if np.isnan(score):
                 case.not_assessed.append(detector.name)
-                case.sentences.append(f"not assessed: {detector.not_assessed_}")
+                case.sentences.append(f"not assessed: {detector.not_assessed_ or 'nothing normal to compare with'}")
     return np.asarray(scores < detector.cutoff_)
 
 

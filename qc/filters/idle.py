@@ -109,7 +109,8 @@ def _harmful(streaks: Sequence[Streak]) -> list[Streak]:
 def _told(streak: Streak, episode: Episode) -> str:
     phase = episode.phase_at(streak.start)
     during = f" during {phase}" if phase else ""
-    return f"idle for {streak.rows} rows at the {streak.where}{during} (rows {streak.start} to {streak.end - 1})"
+    place = "in the middle" if streak.where == "middle" else f"at the {streak.where}"
+    return f"idle for {streak.rows} rows {place}{during} (rows {streak.start} to {streak.end - 1})"
 
 
 def _signals(episode: Episode) -> np.ndarray:

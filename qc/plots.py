@@ -1,0 +1,107 @@
+"""Pictures for finding outliers and reading the data."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Ellipse
+from scipy.stats import chi2
+
+from qc.embedding import Embedding
+from qc.errors import QcError
+from qc.projection import RobustPCA
+from qc.table import DROP, FAILED, KEEP, NOT_ASSESSED, REVIEW
+
+_COLOURS = {KEEP: "#0072B2", NOT_ASSESSED: "#999999", REVIEW: "#E69F00", DROP: "#D55E00"}  # Okabe and Ito
+_INSIDE = 0.99
+_FEWEST = 4
+_COLUMNS = 4
+
+
+def plot_pca(table: pd.DataFrame, embedding: Embedding, path: Path | str) -> None:
+    """Draw the episodes of each task on the first two principal components, coloured by verdict, as PNG.
+
+    Axes and the 99 % ellipse are those of the kept episodes; failures are left out. Episodes beyond the frame are
+    drawn on it.
+
+    Raises:
+        QcError: if the picture cannot be written, or the embedding lacks an episode of the table.
+    """
+    row = {episode: i for i, episode in enumerate(embedding.ids)}
+    if absent := [episode for episode in table["episode_id"] if episode not in row]:
+        raise QcError(f"{absent[0]}: has a verdict but is not in the embedding; embed the run again")
+    shown = table[table["verdict"] != FAILED]
+    kept = np.zeros(len(row), dtype=bool)
+    kept[[row[episode] for episode in shown.loc[shown["verdict"] == KEEP, "episode_id"]]] = True
+    z = embedding.standardise(embedding.tasks, kept)
+
+    tasks = sorted(shown["task"].unique())
+    wide = max(1, min(_COLUMNS, len(tasks)))
+    high = max(1, -(-len(tasks) // wide))
+    figure = Figure(figsize=(4.2 * wide, 4.1 * high + 0.6), layout="constrained")
+    axes = figure.subplots(high, wide, squeeze=False).ravel()
+    for ax in axes[len(tasks) :]:
+        ax.set_axis_off()
+    for ax, task in zip(axes, tasks, strict=False):
+        mine = shown[shown["task"] == task]
+        rows = np.array([row[episode] for episode in mine["episode_id"]])
+        _draw_task(ax, task, mine, z[rows], kept[rows], embedding.groups)
+    handles = [
+        Line2D([], [], marker="o", linestyle="", color=colour, label=f"{verdict} ({count})")
+        for verdict, colour in _COLOURS.items()
+        if (count := int((shown["verdict"] == verdict).sum()))
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=max(1, len(handles)), frameon=False)
+    try:
+        FigureCanvasAgg(figure).print_png(str(path), metadata={"Software": None})
+    except OSError as error:
+        raise QcError(f"{path}: cannot be written ({error.strerror}); choose another place") from None
+
+
+def _draw_task(ax: Axes, task: str, mine: pd.DataFrame, z: np.ndarray, kept: np.ndarray, groups: np.ndarray) -> None:
+    ax.set_title(f"{task} ({len(mine)} episodes)", fontsize=10)
+    if kept.sum() < _FEWEST:
+        ax.set_axis_off()
+        ax.text(0.5, 0.5, f"{kept.sum()} kept: too few to draw", ha="center", va="center", transform=ax.transAxes)
+        return
+    projection = RobustPCA(2, groups).fit(z, reference=kept)
+    scores = projection.transform(z)[:, :2]
+    reach = _draw_ellipse(ax, scores[kept])
+    centre = scores[kept].mean(axis=0)
+    low, high = centre - 1.5 * reach, centre + 1.5 * reach
+    drawn = np.clip(scores, low, high)
+    for verdict, colour in _COLOURS.items():
+        chosen = (mine["verdict"] == verdict).to_numpy()
+        ax.scatter(*drawn[chosen].T, s=22, color=colour, edgecolors="white", linewidths=0.4, clip_on=False, zorder=3)
+    for (x, y), episode, verdict in zip(drawn, mine["episode_id"], mine["verdict"], strict=True):
+        if verdict in (DROP, REVIEW):
+            short = episode.removeprefix(f"{task}-")
+            left = x > centre[0]
+            ax.annotate(
+                short, (x, y), xytext=(-5 if left else 5, 4), textcoords="offset points", fontsize=7, zorder=4,
+                ha="right" if left else "left",
+            )  # fmt: skip
+    ax.set_xlim(low[0], high[0])
+    ax.set_ylim(low[1], high[1])
+    ax.set_xlabel(f"PC 1 ({projection.explained_[0]:.0%} of the spread)", fontsize=8)
+    ax.set_ylabel(f"PC 2 ({projection.explained_[1]:.0%})", fontsize=8)
+    ax.tick_params(labelsize=7)
+    ax.grid(alpha=0.25, linewidth=0.5)
+
+
+def _draw_ellipse(ax: Axes, scores: np.ndarray) -> np.ndarray:
+    """Draw where 99 % of normal scores (n, 2) would lie; returns its half-extent along the axes, (2,)."""
+    covariance = np.cov(scores.T)
+    squared = chi2.ppf(_INSIDE, df=2)
+    variance, directions = np.linalg.eigh(covariance)
+    width, height = 2.0 * np.sqrt(squared * np.maximum(variance, 0.0))
+    angle = np.degrees(np.arctan2(directions[1, 0], directions[0, 0]))
+    ellipse = Ellipse(
+        tuple(scores.mean(axis=0)), width, height, angle=angle, fill=False, edgecolor="0.5", linestyle="--"
+    )
+    ax.add_patch(ellipse)
+    return np.asarray(np.maximum(np.sqrt(squared * np.diag(covariance)), 1e-6))
