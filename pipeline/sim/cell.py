@@ -117,6 +117,8 @@ class Cell:
         self._env.reset(env_ids=ids)
         self._servo.reset(np.asarray(env_ids))
         self._signals.clear(np.asarray(env_ids))
+        if self._probe is not None:
+            self._probe.clear(np.asarray(env_ids))
 
     def set_active(self, active: list[bool]) -> None:
         """Choose the envs that are simulated; the others stand still and cost nothing on the native engine."""

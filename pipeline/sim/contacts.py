@@ -94,6 +94,11 @@ class ContactProbe:
         sign = np.where(self._held[contact.geom[chosen, 1]], 1.0, -1.0)
         return np.einsum("n,nij,ni->j", sign, frame, force)
 
+    def clear(self, worlds: np.ndarray) -> None:
+        """Forget what was read in some worlds, whose episodes start anew."""
+        for array in (self._penetration, self._force, self._pad_force, self._wrench):
+            array[worlds] = 0.0
+
     def read_wrench(self, world: int, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Force and torque through the wrist flange of one world."""
         mujoco.mj_rnePostConstraint(model, data)

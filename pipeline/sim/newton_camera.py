@@ -39,6 +39,7 @@ class NewtonRenderer:
         _add_table(builder, scene.table)
         self._model: Any = builder.finalize(device=DEVICE)
         self._state: Any = self._model.state()
+        assert self._state.body_q is not None
         self._poses = self._state.body_q.numpy().copy()
         self._sensor: Any = SensorTiledCamera(
             self._model, default_render_config=SensorTiledCamera.RenderConfig(enable_shadows=shadows)

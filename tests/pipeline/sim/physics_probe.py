@@ -154,7 +154,7 @@ def model_change(cell: Cell) -> list[float]:
 def ramming(cell: Cell) -> list[dict[str, Any]]:
     """An expert that presses without yielding, and lets go only at the bottom."""
     kept = experts.peg.COMPLIANCE_M, experts.peg.DESCENT_STEP_M, experts.peg.RELEASE_GAP_M
-    experts.peg.COMPLIANCE_M, experts.peg.DESCENT_STEP_M, experts.peg.RELEASE_GAP_M = 0.05, 0.01, 0.0
+    experts.peg.COMPLIANCE_M, experts.peg.DESCENT_STEP_M, experts.peg.RELEASE_GAP_M = 0.05, 0.01, 0.0003
     episodes: list[Episode] = []
     expert = EXPERTS[TASK.family](ENVS, TASK.geometry, (0.0, 0.0))
     record(cell, expert, Engine(threads=2), 1000, EVERYONE, episodes.append)
