@@ -156,7 +156,7 @@ def _save(folder: Path, visuals: Mapping[str, tuple[VisualMesh, ...]]) -> None:
 
 
 def _load(path: Path) -> Mapping[str, tuple[VisualMesh, ...]]:
-    with np.load(path, allow_pickle=False) as arrays:
+    with path.open("rb") as handle, np.load(handle, allow_pickle=False) as arrays:
         visuals: dict[str, tuple[VisualMesh, ...]] = {}
         for key in (name.removesuffix("/rgba") for name in arrays.files if name.endswith("/rgba")):
             body = key.split("/")[0]

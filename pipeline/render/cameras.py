@@ -6,8 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from pipeline.assets.robot import GRIPPER_BASE
-
 WIDTH_PX, HEIGHT_PX = 320, 180
 FOCAL_MM = 2.8
 APERTURE_MM = (5.376, 3.024)
@@ -51,6 +49,6 @@ def _looking_at(eye: tuple[float, float, float], target: tuple[float, float, flo
 
 CAMERAS: Mapping[str, Camera] = {
     "front": _looking_at(eye=(0.55, 0.0, 0.30), target=(0.37, 0.0, 0.03)),
-    "wrist": Camera(GRIPPER_BASE, (0.074, -0.031, 0.011), (0.6921, 0.7042, 0.1138, 0.1103)),
+    "wrist": Camera("base", (0.074, -0.031, 0.011), (0.6921, 0.7042, 0.1138, 0.1103)),
 }
-"""By name. The wrist camera's pose is DROID's left stereo lens in the 2F-85's base frame, +z the approach axis."""
+"""By name; ``base`` is the 2F-85's base link. The wrist camera's pose is DROID's left stereo lens in the 2F-85's base frame, +z the approach axis."""

@@ -45,7 +45,8 @@ class Choice:
     def environment(self) -> dict[str, str]:
         """Environment that a process needs before it makes this renderer."""
         if self.backend is None:
-            return {"WARP_CACHE_PATH": str(cache_dir() / "warp"), **os.environ, "CUDA_VISIBLE_DEVICES": ""}
+            inherited = {name: value for name, value in os.environ.items() if name != "MUJOCO_GL"}
+            return {"WARP_CACHE_PATH": str(cache_dir() / "warp"), **inherited, "CUDA_VISIBLE_DEVICES": ""}
         return opengl.environment(self.backend)
 
 

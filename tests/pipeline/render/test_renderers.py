@@ -1,0 +1,92 @@
+"""Both renderers, each in a process of its own: this one may have imported MuJoCo with another OpenGL library."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from pipeline.errors import UserError
+from pipeline.render.opengl import INSTALL
+from pipeline.render.renderer import choose_renderer
+from tests.pipeline.render.recordings import needs_opengl
+
+PARTS = ("held", "fixed", "stand")
+PADS = ("left_pad", "right_pad")
+
+_SHOOT = """
+import sys
+import numpy as np
+from pipeline.render.look import PLAIN
+from pipeline.render.renderer import Choice, open_renderer
+from pipeline.render.scene import build_scene
+from pipeline.tasks import get_task
+from tests.pipeline.render.recordings import poses_of, robot_episode
+
+episode = robot_episode()
+scene = build_scene(get_task(episode.task), PLAIN)
+poses, away = poses_of(episode, 0), np.array([0.0, 0.0, -1.0, 0.0, 0.0, 0.0, 1.0])
+cameras = ("front", "wrist")
+with open_renderer(Choice(sys.argv[1], sys.argv[2] or None), scene) as renderer:
+    found = {"whole": renderer.render(poses, cameras)}
+    for body in ("held", "fixed", "stand", "left_pad", "right_pad"):
+        found[body] = renderer.render({**poses, body: away}, cameras)
+    found["again"] = renderer.render(poses, cameras)
+np.savez(sys.argv[3], **found)
+"""
+
+
+@pytest.fixture(scope="module", params=[pytest.param("mujoco", marks=needs_opengl), "newton"])
+def pictures(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, np.ndarray]:
+    """Of the start, whole and without one body each: (front and wrist, 180, 320, 3)."""
+    choice, path = choose_renderer(request.param), tmp_path_factory.mktemp(request.param) / "pictures.npz"
+    command = [sys.executable, "-c", _SHOOT, choice.name, choice.backend or "", str(path)]
+    subprocess.run(command, env=choice.environment(), check=True)
+    with np.load(path) as arrays:
+        return dict(arrays)
+
+
+def changed(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """Where two pictures differ, (H, W) bool."""
+    return np.asarray(np.abs(np.subtract(before, after, dtype=np.int16)).max(-1) > 12)
+
+
+def test_pictures_are_well_exposed_and_repeatable(pictures: dict[str, np.ndarray]) -> None:
+    whole = pictures["whole"]
+    assert whole.shape == (2, 180, 320, 3)
+    assert whole.dtype == np.uint8
+    np.testing.assert_array_equal(whole, pictures["again"])
+    for picture in whole:
+        assert 80 < picture.mean() < 200
+        assert picture.std() > 15
+        assert (picture.min(-1) > 250).mean() < 0.02
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_is_seen_by_both_cameras(pictures: dict[str, np.ndarray], part: str) -> None:
+    for before, after in zip(pictures["whole"], pictures[part], strict=True):
+        assert changed(before, after).sum() > 15
+
+
+def test_the_wrist_camera_sees_both_pads_in_its_lower_half(pictures: dict[str, np.ndarray]) -> None:
+    columns = []
+    for pad in PADS:
+        seen = changed(pictures["whole"][1], pictures[pad][1])
+        assert seen[90:].sum() > 100
+        columns.append(np.nonzero(seen[90:])[1].mean())
+    assert abs(columns[0] - columns[1]) > 40
+
+
+def test_a_broken_library_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MUJOCO_GL", "nonsense")
+    with pytest.raises(UserError, match="MUJOCO_GL=nonsense") as caught:
+        choose_renderer("mujoco")
+    assert INSTALL in str(caught.value)
+    fallback = choose_renderer("auto")
+    assert fallback.name == "newton"
+    assert INSTALL in (fallback.note or "")
+
+
+def test_an_unknown_renderer_is_refused() -> None:
+    with pytest.raises(UserError, match="mujoco"):
+        choose_renderer("rtx")
