@@ -51,4 +51,5 @@ CAMERAS: Mapping[str, Camera] = {
     "front": _looking_at(eye=(0.55, 0.0, 0.30), target=(0.37, 0.0, 0.03)),
     "wrist": Camera("base", (0.074, -0.031, 0.011), (0.6921, 0.7042, 0.1138, 0.1103)),
 }
-"""By name; ``base`` is the 2F-85's base link. The wrist camera's pose is DROID's left stereo lens in the 2F-85's base frame, +z the approach axis."""
+"""By name. The wrist camera stands where DROID's left stereo lens does, in the frame of the 2F-85's ``base``: +z is
+the approach axis, the fingers close along y."""

@@ -103,10 +103,6 @@ def render_run(
     run, style = Run(root), get_look(look)
     _check(cameras, workers)
     folders = _folders(run, episode_ids)
-    choice = choose_renderer(renderer)
-    if choice.note:
-        progress(Progress("note", text=choice.note))
-    made_with = sidecar.settings(choice.name, style)
     done: dict[str, list[str]] = {"rendered": [], "skipped": []}
     failed: dict[str, str] = {}
 
@@ -118,6 +114,10 @@ def render_run(
         progress(Progress(kind, episode, text))
 
     with run.lock() as lock:
+        choice = choose_renderer(renderer)
+        if choice.note:
+            progress(Progress("note", text=choice.note))
+        made_with = sidecar.settings(choice.name, style)
         todo: list[Path] = []
         for folder in folders:
             try:
