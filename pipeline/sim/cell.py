@@ -17,6 +17,7 @@ from pipeline.sim.contacts import ContactProbe, Signals
 from pipeline.sim.env import AssemblyEnv, assembly_env_cfg
 from pipeline.sim.native import NewtonNativeManager
 from pipeline.sim.servo import Servo
+from pipeline.sim.warp_contacts import WarpContacts, overflows
 from pipeline.tasks import HOME_JOINTS_RAD, Task
 from randomization.draws import StartPose
 
@@ -104,8 +105,9 @@ class Cell:
         for env_id in range(self.num_envs):
             self._place(env_id, StartPose(0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
         env.reset()
-        self._solver = NewtonNativeManager.solver() if engine.native else None
-        self._probe = ContactProbe(self._solver, "held", "fixed", PAD_BODIES, GRIPPER_BASE) if self._solver else None
+        self._solver = NewtonNativeManager.solver()
+        reader = ContactProbe if engine.native else WarpContacts
+        self._contacts = reader(self._solver, "held", "fixed", PAD_BODIES, GRIPPER_BASE)
         self._signals = Signals.silent(self.num_envs)
         self._check_gravity()
 
@@ -117,12 +119,12 @@ class Cell:
         self._env.reset(env_ids=ids)
         self._servo.reset(np.asarray(env_ids))
         self._signals.clear(np.asarray(env_ids))
-        if self._probe is not None:
-            self._probe.clear(np.asarray(env_ids))
+        if isinstance(self._contacts, ContactProbe):
+            self._contacts.clear(np.asarray(env_ids))
 
     def set_active(self, active: list[bool]) -> None:
         """Choose the envs that are simulated; the others stand still and cost nothing on the native engine."""
-        if self._solver is not None:
+        if self._engine.native:
             self._solver.active = np.asarray(active)
 
     def _place(self, env_id: int, start: StartPose) -> None:
@@ -181,13 +183,12 @@ class Cell:
         )
         joints = np.concatenate([command[:, :7], fingers[:, None], fingers[:, None]], 1)
         self._env.step(torch.as_tensor(joints, device=self._engine.device))
-        if self._probe is not None and self._solver is not None:
-            self._signals = self._probe.take(self._solver)
+        self._signals = self._contacts.take(self._solver)
         return command
 
     def faults(self, observation: Observation) -> list[str | None]:
         """What makes each env's physics untrustworthy since its reset, or None."""
-        found: list[str | None] = list(self._solver.faults) if self._solver else [None] * self.num_envs
+        found = list(self._solver.faults) if self._engine.native else overflows(self._solver)
         bodies = observation.body_poses
         for env_id in range(self.num_envs):
             if found[env_id] is None and not np.isfinite(bodies[env_id]).all():

@@ -187,3 +187,14 @@ def test_sixteen_four_and_one_env_record_the_same(tmp_path: Path) -> None:
         for envs, threads in ((16, 2), (4, 1), (1, 2))
     ]
     assert hashes[0] == hashes[1] == hashes[2]
+
+
+@pytest.mark.slow
+def test_isaac_labs_own_stepping_of_the_same_scene_succeeds_too(tmp_path: Path) -> None:
+    """What a GPU would run: MuJoCo Warp with the same configuration, expert, judge and contact signals."""
+    ours = _record(tmp_path / "native", episodes=1).episodes[0]
+    request = Request(tmp_path / "stock", (TASK,), 1, SEED, Engine(native=False), num_envs=1)
+    theirs = record(request).episodes[0]
+    assert theirs["outcome"] == ours["outcome"] == "success"
+    assert theirs["contact"]["max_pad_force_n"] == pytest.approx(ours["contact"]["max_pad_force_n"], rel=0.2)
+    assert 0 < theirs["contact"]["max_penetration_m"] < 0.0005
