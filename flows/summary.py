@@ -1,18 +1,13 @@
 """What a run of the flow made: ``summary.json`` and a contact sheet in the run folder."""
 
 import json
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from flows.stages.files import RunFiles
-from pipeline.export.selection import KEEP
 from pipeline.render.contact_sheet import contact_sheet
-from pipeline.store import Run, read_meta, write_atomically
-from pipeline.tasks import CATALOGUE
+from pipeline.store import write_atomically
 
 EPISODES_SHOWN = 2
 """Kept episodes of each task on the contact sheet."""
@@ -32,36 +27,23 @@ def finish(root: Path, dataset: Path, seconds: Mapping[str, float], new: Mapping
     """
     files = RunFiles(root)
     if any(new.values()) or not (files.summary.is_file() and files.contact_sheet.is_file()):
-        table = files.read_verdicts()
-        assert table is not None
-        tasks = {task: _count(Run(root), rows) for task, rows in _by_task(table)}
-        kept = table[table["verdict"] == KEEP].groupby("task", sort=False).head(EPISODES_SHOWN)
-        contact_sheet(root, kept["episode_id"].to_list(), files.contact_sheet)
+        accounts = json.loads(files.accounting.read_text())["tasks"]
+        kept = {task: [meta for meta in files.kept() if meta["task"] == task] for task in accounts}
+        tasks = {task: _count(account, kept[task]) for task, account in accounts.items()}
+        shown = [meta["id"] for metas in kept.values() for meta in metas[:EPISODES_SHOWN]]
+        contact_sheet(root, shown, files.contact_sheet)
         places = {"run": root, "dataset": dataset, "contact_sheet": files.contact_sheet, "picture": files.picture}
         summary = {"seconds": dict(seconds), "tasks": tasks, **{name: str(path) for name, path in places.items()}}
         write_atomically(files.summary, json.dumps(summary, indent=2) + "\n")
     return {"new": dict(new), **json.loads(files.summary.read_text())}
 
 
-def _by_task(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    return [(task, table[table["task"] == task]) for task in CATALOGUE if (table["task"] == task).any()]
-
-
-def _count(run: Run, rows: pd.DataFrame) -> dict[str, Any]:
-    """Count the verdicts on one task; each episode counts once."""
-    verdict = Counter(rows["verdict"])
-    metas = [read_meta(run.folder(row.task, row.episode_id)) for row in rows.itertuples() if row.verdict == KEEP]
+def _count(account: Mapping[str, Any], kept: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The account of a task in the words of the summary, with what the kept episodes add up to."""
+    same = ("failed", "kept", "dropped", "review", "not_assessed", "damaged")
     return {
-        "attempted": len(rows),
-        "succeeded": int((rows["outcome"] == "success").sum()),
-        "failed": _by_reason(rows, "failed"),
-        "kept": verdict[KEEP],
-        "dropped": _by_reason(rows, "drop"),
-        "review": verdict["review"],
-        "not_assessed": verdict["not_assessed"],
-        "frames": sum(meta["length"] for meta in metas),
+        "attempted": account["generated"],
+        "succeeded": account["generated"] - sum(account["failed"].values()) - account["damaged"],
+        **{name: account[name] for name in same},
+        "frames": sum(meta["length"] for meta in kept),
     }
-
-
-def _by_reason(rows: pd.DataFrame, verdict: str) -> dict[str, int]:
-    return dict(Counter(rows.loc[rows["verdict"] == verdict, "reasons"].astype(str)).most_common())

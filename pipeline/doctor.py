@@ -95,11 +95,11 @@ def check_device() -> Check:
 
 def check_renderer() -> Check:
     """How pictures will be drawn; the OpenGL back ends are tried in a process of their own."""
-    from pipeline.render.mujoco_gl import find_backend
+    from pipeline.render.opengl import find_backend
 
     try:
         backend = find_backend()
-    except (UserError, ImportError) as error:
+    except UserError as error:
         found = "Isaac Lab's Newton camera, which is slower and needs no OpenGL"
         return Check("renderer", "limited", found, "newton", str(error))
     return Check("renderer", "ok", f"MuJoCo with OpenGL ({backend})", f"mujoco-{backend}")

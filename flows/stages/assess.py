@@ -1,17 +1,20 @@
 """Judge episodes."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+from qc.plots import plot_pca
 
 from flows.reporter import REPORTER
 from flows.stages.files import RunFiles
 from pipeline.store import explain_os_errors, write_atomically
+from pipeline.tasks import CATALOGUE
 from qc.embedding import embed
 from qc.episodes import read_run
-from qc.plots import plot_pca
 from qc.settings import Settings
-from qc.verdicts import accounting, write_verdicts
+from qc.table import accounting, write_verdicts
 from qc.verdicts import assess as judge
 
 
@@ -19,20 +22,25 @@ def assess(root: Path) -> dict[str, Any]:
     """Judge every episode of a run and write verdicts, accounting and a picture into it.
 
     Returns:
-        The accounting, see :func:`qc.verdicts.accounting`.
+        ``tasks``: the account of each, as in :class:`qc.table.Account`; ``damaged``: folders that could not be read.
 
     Raises:
-        QcError: if ``root`` holds no run.
-        UserError: if it cannot be written.
+        QcError: if ``root`` holds no run, or the verdicts cannot be written.
+        UserError: if the rest cannot be written.
     """
     reporter, files, found = REPORTER.get(), RunFiles(root), read_run(root)
     for damaged in found.damaged:
         reporter.say(f"{damaged.id}: damaged ({damaged.why}); recording again puts it aside and replaces it")
-    table = judge(found.episodes, Settings())
-    counted = accounting(table, found.damaged)
+    embedding = embed(found.episodes)
+    table = judge(found, Settings(), embedding)
+    accounts, known = accounting(table, found.damaged), list(CATALOGUE)
+    counted = {
+        "tasks": {task: asdict(accounts[task]) for task in sorted(accounts, key=known.index)},
+        "damaged": [asdict(damaged) for damaged in found.damaged],
+    }
     with explain_os_errors(files.verdicts.parent):
         files.verdicts.parent.mkdir(exist_ok=True)
         write_verdicts(files.verdicts, table)
         write_atomically(files.accounting, json.dumps(counted, indent=2) + "\n")
-        plot_pca(table, embed(found.episodes), files.picture)
+        plot_pca(table, embedding, files.picture)
     return counted

@@ -1,14 +1,18 @@
-"""What the stages add to a run folder, and what its verdicts say."""
+"""What the stages add to a run folder, and which episodes it keeps."""
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+
+from pipeline.export.selection import KEEP
+from pipeline.store import Run, read_meta
 
 
 @dataclass(frozen=True)
 class RunFiles:
-    """Places in a run folder."""
+    """Places in a run folder, and what they say."""
 
     root: Path
 
@@ -41,6 +45,18 @@ class RunFiles:
         """Table of verdicts, or None before the first assessment."""
         if not self.verdicts.is_file():
             return None
-        from qc.verdicts import read_verdicts
+        from qc.table import read_verdicts
 
         return read_verdicts(self.verdicts)
+
+    def kept(self) -> list[dict[str, Any]]:
+        """``episode.json`` of the episodes that the verdicts keep; of all successes where there are no verdicts.
+
+        Raises:
+            UserError: if there is no run, or one of its episodes is damaged.
+        """
+        run, table = Run(self.root), self.read_verdicts()
+        if table is None:
+            return [meta for meta in map(read_meta, run.folders()) if meta["outcome"] == "success"]
+        rows = table[table["verdict"] == KEEP]
+        return [read_meta(run.folder(*names)) for names in zip(rows["task"], rows["episode_id"], strict=True)]

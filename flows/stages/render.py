@@ -6,9 +6,8 @@ from pathlib import Path
 from flows.reporter import REPORTER
 from flows.stages.files import RunFiles
 from pipeline.errors import UserError
-from pipeline.export.selection import KEEP
 from pipeline.render.episodes import Progress, RenderSummary, render_run
-from pipeline.store import Run, read_meta
+from pipeline.store import Run
 
 
 def render(
@@ -29,8 +28,9 @@ def render(
     Raises:
         UserError: if there is nothing to render, an episode cannot be rendered, or the run cannot be used.
     """
-    run = Run(root)
-    wanted = [folder.name for folder in run.folders()] if everything else sorted(set(episodes or kept(run)))
+    if everything:
+        episodes = [folder.name for folder in Run(root).folders()]
+    wanted = sorted(set(episodes or [meta["id"] for meta in RunFiles(root).kept()]))
     if not wanted:
         raise UserError(f"{root}: no episode to render; record more of them, or give --all for failures as well")
     reporter = REPORTER.get()
@@ -47,12 +47,3 @@ def render(
         episode, why = min(summary.failed.items())
         raise UserError(f"{len(summary.failed)} of {len(wanted)} episodes could not be rendered: {episode}: {why}")
     return summary
-
-
-def kept(run: Run) -> list[str]:
-    """Ids of the episodes that a run's verdicts keep; of all successes where it has no verdicts."""
-    table = RunFiles(run.root).read_verdicts()
-    if table is not None:
-        return table.loc[table["verdict"] == KEEP, "episode_id"].astype(str).to_list()
-    metas = [read_meta(folder) for folder in run.folders()]
-    return [meta["id"] for meta in metas if meta["outcome"] == "success"]

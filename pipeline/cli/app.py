@@ -90,18 +90,18 @@ def record(
 @app.command(epilog="Example: demomill qc out/run")
 def qc(run: RunFolder, as_json: Json = False) -> None:
     """Judge every episode of a run: keep, drop with a reason, or review. Nothing is deleted."""
-    from pipeline.cli.tables import accounting_table
+    from pipeline.cli.tables import account_table
     from pipeline.cli.terminal import show, working
 
     with working():
         from flows.stages.assess import assess
         from flows.stages.files import RunFiles
 
-        accounting, files = assess(run), RunFiles(run)
+        counted, files = assess(run), RunFiles(run)
     show(
-        accounting,
+        counted,
         as_json,
-        accounting_table(accounting),
+        account_table(counted["tasks"]),
         f"verdicts: {files.verdicts}\npicture:  {files.picture}\nNext: demomill render {run}",
     )
 

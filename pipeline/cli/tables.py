@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from rich import box
@@ -16,33 +18,27 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for number, name in enumerate(columns):
         numeric = all(isinstance(row[number], int | float) for row in rows)
-        made.add_column(name, justify="right" if numeric else "left", overflow="fold")
+        made.add_column(name, justify="right" if numeric and rows else "left", no_wrap=number == 0)
     for row in rows:
         made.add_row(*map(str, row))
     return made
 
 
 def counts(by_name: Mapping[str, int]) -> str:
-    """E.g. ``jammed 2, dropped 1``, the most frequent first."""
-    return ", ".join(f"{name} {n}" for name, n in Counter(by_name).most_common() if n)
+    """E.g. ``jammed 2, dropped 1``, the most frequent first; ``0`` for none."""
+    return ", ".join(f"{name} {n}" for name, n in Counter(by_name).most_common() if n) or "0"
 
 
 def task_table(tasks: Sequence[Mapping[str, Any]]) -> Table:
-    """The catalogue, from the dictionaries of ``demomill tasks --json``."""
-    return table(
-        ("task", "family", "instruction", "time-out", "seat", "expert"),
-        [
-            (
-                task["id"],
-                task["family"],
-                task["instruction"],
-                f"{task['timeout_s']:.0f} s",
-                _seat(task["seat"]),
-                "yes" if task["has_expert"] else "not yet",
-            )
-            for task in tasks
-        ],
-    )
+    """The catalogue by family, from the dictionaries of ``demomill tasks --json``."""
+    made = table(("task", "instruction", "time-out", "seat", "expert"), [])
+    for family, members in groupby(tasks, key=itemgetter("family")):
+        made.add_section()
+        made.add_row(f"{family}:")
+        for task in members:
+            expert = "yes" if task["has_expert"] else "not yet"
+            made.add_row(task["id"], task["instruction"], f"{task['timeout_s']:.0f} s", _seat(task["seat"]), expert)
+    return made
 
 
 def recorded_table(outcomes: Mapping[str, Counter[str]]) -> Table:
@@ -55,19 +51,25 @@ def recorded_table(outcomes: Mapping[str, Counter[str]]) -> Table:
     return table(("task", "attempted", "succeeded", "rate", "failures by reason"), rows)
 
 
+def account_table(accounts: Mapping[str, Mapping[str, Any]]) -> Table:
+    """What became of the episodes of each task; columns without an entry are left out, except the usual ones."""
+    rows = [{"task": task, **account} for task, account in accounts.items()]
+    usual = ("task", "generated", "attempted", "succeeded", "failed", "kept", "dropped", "frames")
+    columns = [name for name in rows[0] if name in usual or any(row[name] for row in rows)] if rows else ["task"]
+    cells = [
+        [value if isinstance(value := row[name], int | str) else counts(value) for name in columns] for row in rows
+    ]
+    return table([name.replace("_", " ") for name in columns], cells)
+
+
 def summary_parts(summary: Mapping[str, Any]) -> list[RenderableType]:
     """What ``demomill generate`` made, how long each stage took, and where to look."""
-    columns = ("task", "attempted", "succeeded", "failed", "kept", "dropped", "review", "not assessed", "frames")
-    rows = [
-        [task, *(_cell(counted[name.replace(" ", "_")]) for name in columns[1:])]
-        for task, counted in summary["tasks"].items()
-    ]
     stages = summary["seconds"]
     new = ", ".join(f"{count} {name}" for name, count in summary["new"].items() if count)
     return [
-        table(columns, rows),
+        account_table(summary["tasks"]),
         table([f"{stage} s" for stage in stages], [list(stages.values())]),
-        f"new: {new}" if new else "nothing to do: all episodes are recorded, assessed, rendered and exported",
+        f"new: {new}" if new else "nothing to do: all of it was recorded, assessed, rendered and exported before",
         *(f"{name.replace('_', ' ')}: {summary[name]}" for name in ("dataset", "contact_sheet", "picture")),
     ]
 
@@ -88,7 +90,3 @@ def _seat(seat: Mapping[str, float]) -> str:
 
 def _mm(length_m: float) -> str:
     return f"{length_m * 1e3:+.1f}"
-
-
-def _cell(value: int | Mapping[str, int]) -> int | str:
-    return value if isinstance(value, int) else counts(value)

@@ -11,9 +11,9 @@ def test_limits_do_not_stop_a_run_but_gaps_do():
 
 
 def test_without_opengl_the_newton_camera_renders_and_the_remedy_is_a_command(monkeypatch):
-    from pipeline.render import mujoco_gl
+    from pipeline.render import opengl
 
-    monkeypatch.setattr(mujoco_gl, "BACKENDS", ())
+    monkeypatch.setattr(opengl, "BACKENDS", ())
     monkeypatch.delenv("MUJOCO_GL", raising=False)
     check = doctor.check_renderer()
     assert (check.level, check.value) == ("limited", "newton")

@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from pipeline import record as recording
 from pipeline.cli import run
+from tests.flows.fake_worker import fake_worker
+from tests.pipeline.factories import make_episode
 
 
 @dataclass(frozen=True)
@@ -34,3 +37,8 @@ def demomill(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
         return Answer(code, *capfd.readouterr())
 
     return call
+
+
+@pytest.fixture
+def no_simulator(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recording, "run_shard", fake_worker(make_episode))

@@ -10,7 +10,6 @@ from pipeline import record as recording
 from pipeline.doctor import CHECKS
 from pipeline.store import episode_id
 from pipeline.tasks import CATALOGUE
-from tests.pipeline.factories import make_episode
 
 COMMANDS = ("tasks", "record", "qc", "render", "export", "generate", "doctor")
 HEAVY = ("torch", "isaaclab", "lerobot", "prefect", "pandas", "mujoco", "trimesh", "matplotlib")
@@ -18,7 +17,7 @@ HEAVY = ("torch", "isaaclab", "lerobot", "prefect", "pandas", "mujoco", "trimesh
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_shows_an_example_that_parses(demomill, command):
-    from typer.main import get_command
+    from typer.main import get_group
 
     from pipeline.cli.app import app
 
@@ -26,7 +25,7 @@ def test_help_shows_an_example_that_parses(demomill, command):
     assert answer.code == 0
     example = re.sub(r"\s+", " ", answer.out[answer.out.index("Example: ") :]).split()
     assert example[1:3] == ["demomill", command]
-    get_command(app).commands[command].make_context(command, example[3:])
+    get_group(app).commands[command].make_context(command, example[3:])
 
 
 def test_help_lists_every_command(demomill):
@@ -58,22 +57,6 @@ def test_tasks(demomill):
         (row,) = [line for line in rows if line.split()[:1] == [task.id]]
         assert task.instruction in row
         assert row.rstrip().endswith("yes" if task.family == "peg_round" else "not yet")
-
-
-@pytest.fixture
-def no_simulator(monkeypatch):
-    """Workers that commit made-up episodes: every fourth attempt fails."""
-
-    def run_shard(shard, lock, listen):
-        run = recording.Run(shard.root)
-        print("noise of a library")
-        listen(recording.Progress("ready", shard.task))
-        for attempt in shard.attempts:
-            reason = "dropped" if attempt % 4 == 3 else None
-            run.commit(make_episode(shard.task, attempt, run_seed=shard.run_seed, reason=reason))
-            listen(recording.Progress("episode", shard.task, reason or "", "failure" if reason else "success"))
-
-    monkeypatch.setattr(recording, "run_shard", run_shard)
 
 
 def test_record_prints_one_json_object(demomill, no_simulator, tmp_path):
