@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pipeline import video
+from pipeline import __version__, video
 from pipeline.render import cameras
 from pipeline.render.look import Look
 from pipeline.schema import FPS
@@ -17,6 +17,7 @@ from pipeline.store import canonical_json, write_atomically
 def settings(renderer: str, look: Look) -> dict[str, Any]:
     """Everything but the episode that a video depends on."""
     made_with = {
+        "demomill": __version__,
         "renderer": renderer,
         "width_px": cameras.WIDTH_PX,
         "height_px": cameras.HEIGHT_PX,
