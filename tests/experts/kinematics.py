@@ -1,4 +1,4 @@
-"""A world without physics for experts: the tool goes where it is told, a gripped peg goes with it."""
+"""A world without physics: the tool goes where it is told, a gripped peg goes with it, and the fixture stops both."""
 
 from dataclasses import dataclass
 
@@ -122,7 +122,9 @@ class Bench:
         near_fixture = np.abs(wanted[:2] - self.hole[env, :2]).max() < 0.02
         if near_fixture:
             inside = np.linalg.norm(wanted[:2] - self.hole[env, :2]) < 0.4e-3 and not mishap.plugged
-            wanted[2] = max(wanted[2], self.bottom if inside else self.mouth)
+            blocked = max(0.0, (self.bottom if inside else self.mouth) - wanted[2])
+            wanted[2] += blocked
+            self.tool[env, 2] += blocked
         self.held[env] = wanted
         lean = Rotation.from_quat(self.tool_quat[env]) * Rotation.from_quat(TOOL_DOWN_XYZW).inv()
         self.held_quat[env] = (self._tilt[env] if mishap.tip_slack else lean * self._tilt[env]).as_quat()

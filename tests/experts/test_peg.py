@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 from experts import EXPERTS
 from experts.contract import Action, Expert, View
 from experts.motion import upright_error
-from experts.peg import COMPLIANCE_M, DESCENT_STEP_M, FAST, HOLD_STEPS, LEAN_LIMIT_RAD, RoundPegExpert
+from experts.peg import COMPLIANCE_M, FAST, HOLD_STEPS, LEAN_LIMIT_RAD, OFF_CENTRE_M, RoundPegExpert
 from pipeline.tasks import get_task
 from randomization.draws import Draws, draw_episode
 from randomization.seeds import episode_seed
@@ -122,6 +122,11 @@ def test_failures_carry_their_phase_and_reason(mishap: Mishap, failure: str, pha
     assert (tape.failure, tape.visited[-1]) == (failure, phase)
 
 
+@pytest.mark.parametrize("mishap", [Mishap(lost_at_m=0.09), Mishap(tip_rad=np.deg2rad(40))], ids=["slipped", "tipped"])
+def test_a_lost_peg_is_noticed_long_before_the_time_out(mishap: Mishap) -> None:
+    assert attempt(mishap).phases.count("lift") < 15
+
+
 def test_a_peg_lost_on_the_way_is_a_slip_in_transport() -> None:
     drawn = draws(0)
     bench = Bench(TASK, drawn)
@@ -183,11 +188,31 @@ def test_pressing_is_bounded_and_motion_is_slow(mishap: Mishap) -> None:
         if "target" in last:
             assert np.linalg.norm(target - last["target"]) < FAST + 1e-9
         if actor.phases[action.phase[0]] == "insert":
-            assert tool[2] - target[2] <= max(COMPLIANCE_M, DESCENT_STEP_M) + 1e-9
+            assert tool[2] - target[2] <= COMPLIANCE_M + 1e-9
         last["target"] = target
 
     drawn = draws(0)
     play(Bench(TASK, drawn, [mishap]), actor, drawn, watch)
+
+
+def test_depth_is_frozen_while_the_peg_is_off_centre() -> None:
+    """The fixture is knocked aside as the peg comes down: nothing is pressed onto its rim."""
+    drawn, actor = draws(0), expert(1)
+    bench = Bench(TASK, drawn)
+    heights: list[float] = []
+
+    def watch(view: View, action: Action) -> None:
+        if actor.phases[action.phase[0]] == "insert" and not heights:
+            bench.hole[0, 0] += 0.002
+        off = view.held_pos_m[0] - view.fixed_pos_m[0]
+        if heights and np.linalg.norm(off[:2]) > OFF_CENTRE_M and actor.phases[action.phase[0]] == "insert":
+            assert action.tool_pos_m[0, 2] >= heights[-1] - 1e-9
+        if heights or actor.phases[action.phase[0]] == "insert":
+            heights.append(float(action.tool_pos_m[0, 2]))
+
+    tape = play(bench, actor, drawn, watch)[0]
+    assert tape.failure is None, "it is aligned again"
+    assert "retract" in tape.visited
 
 
 def test_one_envs_mishap_is_its_own() -> None:

@@ -53,6 +53,11 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run.root
 
 
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.store.LOCK_PATIENCE_S", 0.1)
+
+
 @pytest.fixture
 def fake_worker(studio: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers are started with an interpreter that runs :data:`WORKER` whatever it is asked to."""

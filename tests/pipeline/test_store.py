@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +21,11 @@ from pipeline.store import Episode, Run, canonical_json, read_episode, read_meta
 from tests.pipeline.factories import make_episode
 
 RECIPE = {"run_seed": 7, "engine": {"device": "cpu"}}
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.store.LOCK_PATIENCE_S", 0.1)
 
 
 @pytest.fixture
@@ -123,35 +127,52 @@ def test_a_committed_episode_is_never_overwritten(run: Run) -> None:
     assert not list(run.root.glob(".staging-*"))
 
 
-COMMIT_FOR_EVER = """
-import sys
+COMMIT_UNTIL_KILLED = """
+import os, signal, sys
 from itertools import count
 from pathlib import Path
 from pipeline.store import Run
 from tests.pipeline.factories import make_episode
 
-run = Run.open(Path(sys.argv[1]), {"run_seed": 7})
-print("ready", flush=True)
-for attempt in count():
-    run.commit(make_episode(attempt=attempt, length=12))
+FILE_EVENTS = {"open", "os.mkdir", "os.rename", "os.chmod", "os.listdir", "os.scandir", "os.rmdir", "os.remove"}
+make_episode().content_hash()
+for last in count(1):
+    root = Path(sys.argv[1], str(last))
+    Run.open(root, {"run_seed": 7}).commit(make_episode(attempt=0))
+    child = os.fork()
+    if child == 0:
+        left = last
+
+        def kill(event, arguments):
+            global left
+            left -= event in FILE_EVENTS
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(kill)
+        Run(root).commit(make_episode(attempt=1))
+        os._exit(0)
+    if os.waitpid(child, 0)[1] == 0:
+        break
+print(last)
 """
 
 
-def test_a_kill_at_any_moment_leaves_whole_episodes(tmp_path: Path) -> None:
-    moments = np.random.default_rng(1).uniform(0.02, 0.4, 6)
-    for round_number, moment in enumerate(moments):
-        root = tmp_path / str(round_number)
-        with subprocess.Popen([sys.executable, "-c", COMMIT_FOR_EVER, str(root)], stdout=subprocess.PIPE) as writer:
-            assert writer.stdout is not None
-            writer.stdout.readline()
-            time.sleep(moment)
-            writer.send_signal(signal.SIGKILL)
-        run = Run(root)
-        attempts = [read_episode(folder).attempt for folder in run.folders()]
-        assert attempts == list(range(len(attempts)))
+def test_a_kill_at_any_file_operation_leaves_whole_episodes(tmp_path: Path) -> None:
+    """A process dies at its first file operation while it commits, the next one at its second, and so on."""
+    command = [sys.executable, "-c", COMMIT_UNTIL_KILLED, str(tmp_path)]
+    operations = int(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
+    assert operations > 5
+    found = []
+    for last in range(1, operations + 1):
+        run = Run(tmp_path / str(last))
+        found.append([read_episode(folder).attempt for folder in run.folders()])
         with run.lock():
             run.clear_staging()
-        assert files(root) <= {"run.json", "episodes", ".lock"}
+        assert files(run.root) == {"run.json", "episodes", ".lock"}
+    assert found[0] == [0]
+    assert found[-1] == [0, 1]
+    assert all(attempts in ([0], [0, 1]) for attempts in found)
 
 
 @pytest.mark.parametrize(
