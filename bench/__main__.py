@@ -6,6 +6,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -50,13 +51,12 @@ def main() -> None:
     Console(width=130).print(table)
 
 
-def _measure(module: str, *arguments: str) -> dict[str, float]:
+def _measure(module: str, *arguments: str) -> Any:
     run = subprocess.run([sys.executable, "-m", module, *arguments], check=False, capture_output=True, text=True)
     found = [line for line in run.stdout.splitlines() if line.startswith("RESULT ")]
     if run.returncode or not found:
         sys.exit(f"{module} {' '.join(arguments)} failed:\n{run.stderr[-2000:]}")
-    result: dict[str, float] = json.loads(found[-1].removeprefix("RESULT "))
-    return result
+    return json.loads(found[-1].removeprefix("RESULT "))
 
 
 def _stepping(native: dict[str, float], stock: dict[str, float]) -> list[Line]:
@@ -81,19 +81,12 @@ def _stepping(native: dict[str, float], stock: dict[str, float]) -> list[Line]:
     ]
 
 
-def _rendering(images: dict[str, float]) -> list[Line]:
+def _rendering(images: dict[str, dict[str, float]]) -> list[Line]:
     lines = []
-    for name, aim in (("no_shadow", 8.0), ("shadow", 2.0)):
-        ours, theirs = images[f"mujoco_gl_{name}"], images[f"newton_{name}"]
-        lines.append(
-            Line(
-                f"images per CPU-second against the Newton camera, {name.replace('_', ' ')}",
-                ours / theirs,
-                "x",
-                aim,
-                detail=f"{ours:.0f} / {theirs:.1f} images per CPU-second",
-            )
-        )
+    for setting, aim in (("320x180, no shadows", 8.0), ("320x180, shadows", 2.0), ("640x360, shadows", 2.0)):
+        ours, theirs = images["mujoco"][setting], images["newton"][setting]
+        detail = f"{ours:.0f} / {theirs:.1f} images per CPU-second"
+        lines.append(Line(f"images, against the Newton camera: {setting}", ours / theirs, "x", aim, detail=detail))
     return lines
 
 
