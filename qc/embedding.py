@@ -7,6 +7,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from qc.episodes import ACTION, ARM, EEF_POS, EEF_QUAT, GRIPPER, STATE, Episode
+from qc.robust import centre_and_spread
 
 CLOSED = 0.5
 """Gripper command above which the gripper counts as told to close."""
@@ -29,7 +30,8 @@ _RESOLUTION = {
     "state_roughness": 0.1,
     "action_roughness": 0.1,
 }
-_SPREAD_FLOOR = 0.05
+_SPREAD_FLOOR = {"state_gripper": 1.0, "action_gripper": 1.0}
+_DEFAULT_FLOOR = 0.05
 _SMOOTH = 1e-3
 
 
@@ -54,10 +56,11 @@ class Embedding:
     resolution: np.ndarray
 
     def standardise(self, within: np.ndarray, reference: np.ndarray) -> np.ndarray:
-        """Columns in standard deviations from their mean, so that no unit decides what is unusual.
+        """Columns in deviations from their median (:mod:`qc.robust`), so that no unit decides what is unusual.
 
-        Mean and deviation are those of the reference rows with the same label. A deviation is at least 5 % of the
-        group's (root mean square over its columns): a column that is constant but for rounding makes no outliers.
+        Both are those of the reference rows with the same label. A deviation is at least 5 % of the group's (root mean
+        square over its columns): a column that is constant but for rounding makes no outliers.
+        The gripper's is at least the group's: where only the quickest have closed yet, being quick is no outlier.
 
         Args:
             within: (n,) labels; rows with equal labels are standardised together.
@@ -69,15 +72,16 @@ class Embedding:
         out = np.full_like(self.matrix, np.nan)
         names, group = np.unique(self.groups, return_inverse=True)
         size = np.bincount(group, minlength=len(names))
+        floor = np.array([_SPREAD_FLOOR.get(name, _DEFAULT_FLOOR) for name in names])[group]
         for label in np.unique(within):
             rows = within == label
             normal = self.matrix[rows & reference]
             if not len(normal):
                 continue
-            spread = normal.std(axis=0)
+            centre, spread = centre_and_spread(normal)
             typical = np.sqrt(np.bincount(group, spread**2, len(names)) / size)[group]
-            scale = np.maximum(spread, np.maximum(_SPREAD_FLOOR * typical, self.resolution))
-            out[rows] = (self.matrix[rows] - normal.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
+            scale = np.maximum(spread, np.maximum(floor * typical, self.resolution))
+            out[rows] = (self.matrix[rows] - centre) / np.where(scale > 0, scale, 1.0)
         return out
 
 

@@ -1,11 +1,12 @@
 """Pictures for finding outliers and reading the data."""
 
+import math
+import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Ellipse
@@ -19,7 +20,6 @@ from qc.table import DROP, FAILED, KEEP, NOT_ASSESSED, REVIEW
 _COLOURS = {KEEP: "#0072B2", NOT_ASSESSED: "#999999", REVIEW: "#E69F00", DROP: "#D55E00"}  # Okabe and Ito
 _INSIDE = 0.99
 _FEWEST = 4
-_COLUMNS = 4
 
 
 def plot_pca(table: pd.DataFrame, embedding: Embedding, path: Path | str) -> None:
@@ -39,8 +39,8 @@ def plot_pca(table: pd.DataFrame, embedding: Embedding, path: Path | str) -> Non
     kept[[row[episode] for episode in shown.loc[shown["verdict"] == KEEP, "episode_id"]]] = True
     z = embedding.standardise(embedding.tasks, kept)
 
-    tasks = sorted(shown["task"].unique())
-    wide = max(1, min(_COLUMNS, len(tasks)))
+    tasks = sorted(shown["task"].unique(), key=_natural)
+    wide = max(1, math.ceil(math.sqrt(len(tasks))))
     high = max(1, -(-len(tasks) // wide))
     figure = Figure(figsize=(4.2 * wide, 4.1 * high + 0.6), layout="constrained")
     axes = figure.subplots(high, wide, squeeze=False).ravel()
@@ -55,11 +55,17 @@ def plot_pca(table: pd.DataFrame, embedding: Embedding, path: Path | str) -> Non
         for verdict, colour in _COLOURS.items()
         if (count := int((shown["verdict"] == verdict).sum()))
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=max(1, len(handles)), frameon=False)
+    handles.append(Line2D([], [], color="0.5", linestyle="--", label="99 % of the kept, if normal"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=3 if len(tasks) > 1 else 1, frameon=False)
     try:
-        FigureCanvasAgg(figure).print_png(str(path), metadata={"Software": None})
+        figure.savefig(path, format="png", metadata={"Software": None})
     except OSError as error:
         raise QcError(f"{path}: cannot be written ({error.strerror}); choose another place") from None
+
+
+def _natural(name: str) -> list[tuple[str, int]]:
+    """Sorting key by which 4mm comes before 12mm."""
+    return [(word, int(number or 0)) for word, number in re.findall(r"(\D*)(\d*)", name)]
 
 
 def _draw_task(ax: Axes, task: str, mine: pd.DataFrame, z: np.ndarray, kept: np.ndarray, groups: np.ndarray) -> None:
@@ -68,7 +74,7 @@ def _draw_task(ax: Axes, task: str, mine: pd.DataFrame, z: np.ndarray, kept: np.
         ax.set_axis_off()
         ax.text(0.5, 0.5, f"{kept.sum()} kept: too few to draw", ha="center", va="center", transform=ax.transAxes)
         return
-    projection = RobustPCA(2, groups).fit(z, reference=kept)
+    projection = RobustPCA(2, groups).fit(z[kept])
     scores = projection.transform(z)[:, :2]
     reach = _draw_ellipse(ax, scores[kept])
     centre = scores[kept].mean(axis=0)
@@ -76,7 +82,9 @@ def _draw_task(ax: Axes, task: str, mine: pd.DataFrame, z: np.ndarray, kept: np.
     drawn = np.clip(scores, low, high)
     for verdict, colour in _COLOURS.items():
         chosen = (mine["verdict"] == verdict).to_numpy()
-        ax.scatter(*drawn[chosen].T, s=22, color=colour, edgecolors="white", linewidths=0.4, clip_on=False, zorder=3)
+        size = 22 if verdict == KEEP else 40
+        x, y = drawn[chosen].T
+        ax.scatter(x, y, s=size, color=colour, edgecolors="white", linewidths=0.4, clip_on=False, zorder=3)
     for (x, y), episode, verdict in zip(drawn, mine["episode_id"], mine["verdict"], strict=True):
         if verdict in (DROP, REVIEW):
             short = episode.removeprefix(f"{task}-")

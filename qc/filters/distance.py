@@ -49,7 +49,7 @@ class DistanceFilter(Filter):
         if n < self.min_episodes:
             return self._admit(f"{n} episodes, {self.name} needs {self.min_episodes}")
         self.deviations_ = np.asarray(X)
-        self.projection_ = RobustPCA(self.components, self.groups).fit(X, reference=rows)
+        self.projection_ = RobustPCA(self.components, self.groups).fit(X[rows])
         self.normal_ = self.projection_.transform(X[rows])
         self.cutoff_ = -self._chance(*self.normal_.shape)
         self.not_assessed_ = ""
@@ -69,9 +69,9 @@ class DistanceFilter(Filter):
     def _explain(self, i: int) -> Explanation:
         distance = -float(self._score(self.deviations_[i : i + 1])[0])
         unusual = self._most_unusual(i)
-        named = ", ".join(f"{column} {value:+.1f} sd" for column, value in unusual.items())
+        named = ", ".join(f"{column} {value:+.1f} deviations" for column, value in unusual.items())
         return Explanation(
-            f"{self._what(distance)} (cutoff {-self.cutoff_:.1f}); farthest from the task's mean: {named}",
+            f"{self._what(distance)} (cutoff {-self.cutoff_:.1f}); farthest from the task's median: {named}",
             {"distance": distance, "cutoff": -self.cutoff_, "deviations": unusual},
         )
 

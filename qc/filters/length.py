@@ -7,9 +7,7 @@ from numpy.typing import ArrayLike
 
 from qc.filters.base import Explanation, Filter, reference_rows
 from qc.filters.calibration import largest_by_chance
-from qc.projection import robust_z
-
-_MAD_TO_SD = 1.4826
+from qc.robust import centre_and_spread, robust_z
 
 
 class LengthFilter(Filter):
@@ -41,8 +39,9 @@ class LengthFilter(Filter):
         normal = self.lengths_[reference_rows(len(self.lengths_), reference)]
         if len(normal) < self.min_episodes:
             return self._admit(f"{len(normal)} episodes, length needs {self.min_episodes}")
-        self.median_ = float(np.median(normal))
-        self.deviation_ = max(_MAD_TO_SD * float(np.median(np.abs(normal - self.median_))), self.floor * self.median_)
+        centre, spread = centre_and_spread(normal)
+        self.median_ = float(centre)
+        self.deviation_ = max(float(spread), self.floor * self.median_)
         self.cutoff_ = -largest_by_chance(_distances, len(normal), 1, self.false_alarm, self.seed)
         self.not_assessed_ = ""
         return self
@@ -65,4 +64,4 @@ def _lengths(x: ArrayLike) -> np.ndarray:
 
 
 def _distances(x: np.ndarray) -> np.ndarray:
-    return np.abs(robust_z(x, np.ones(len(x), dtype=bool))[:, 0])
+    return np.abs(robust_z(x, x)[:, 0])

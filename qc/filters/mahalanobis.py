@@ -7,7 +7,7 @@ from sklearn.covariance import ledoit_wolf
 
 from qc.filters.calibration import largest_by_chance
 from qc.filters.distance import DistanceFilter
-from qc.projection import robust_z, winsorise
+from qc.robust import robust_z, winsorise
 
 _RADIUS = 1.3
 
@@ -39,5 +39,5 @@ def _squared_distance(scores: np.ndarray, normal: np.ndarray) -> np.ndarray:
 
 
 def _within(sample: np.ndarray) -> np.ndarray:
-    scores = robust_z(sample, np.ones(len(sample), dtype=bool))
+    scores = robust_z(sample, sample)
     return _squared_distance(scores, scores)

@@ -7,7 +7,7 @@ from scipy.spatial.distance import cdist
 
 from qc.filters.calibration import largest_by_chance
 from qc.filters.distance import DistanceFilter
-from qc.projection import robust_z
+from qc.robust import robust_z
 
 _LARGEST_SHARE = 4
 
@@ -43,5 +43,5 @@ def _kth_distance(scores: np.ndarray, normal: np.ndarray, k: int) -> np.ndarray:
 
 
 def _within(sample: np.ndarray, k: int) -> np.ndarray:
-    scores = robust_z(sample, np.ones(len(sample), dtype=bool))
+    scores = robust_z(sample, sample)
     return _kth_distance(scores, scores, k)

@@ -1,0 +1,27 @@
+"""Statistics that a few bad episodes cannot move far."""
+
+import numpy as np
+
+_MAD_TO_SD = 1.4826
+
+
+def centre_and_spread(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Median and median absolute deviation of each column of ``x`` (n, ...).
+
+    The latter is scaled to be the standard deviation of normal data. Up to half the rows may be bad; with mean and
+    standard deviation four bad episodes in sixty hide themselves.
+    """
+    centre = np.median(x, axis=0)
+    return centre, _MAD_TO_SD * np.median(np.abs(x - centre), axis=0)
+
+
+def robust_z(x: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """Columns of ``x`` (m, k) in deviations from the reference's (n, k) median; those without spread stay as they are."""
+    centre, spread = centre_and_spread(reference)
+    return (x - centre) / np.where(spread > 0, spread, 1.0)
+
+
+def winsorise(x: np.ndarray, radius: float) -> np.ndarray:
+    """Rows of ``x`` (n, k) pulled back onto a sphere around the origin where they lie outside."""
+    norm = np.linalg.norm(x, axis=1, keepdims=True)
+    return x * np.minimum(1.0, radius / np.where(norm > 0, norm, 1.0))
