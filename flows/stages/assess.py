@@ -9,6 +9,7 @@ from qc.plots import plot_pca
 
 from flows.reporter import REPORTER
 from flows.stages.files import RunFiles
+from pipeline.errors import UserError
 from pipeline.store import explain_os_errors, write_atomically
 from pipeline.tasks import CATALOGUE
 from qc.embedding import embed
@@ -26,11 +27,13 @@ def assess(root: Path) -> dict[str, Any]:
 
     Raises:
         QcError: if ``root`` holds no run, or the verdicts cannot be written.
-        UserError: if the rest cannot be written.
+        UserError: if there is no episode, or the rest cannot be written.
     """
     reporter, files, found = REPORTER.get(), RunFiles(root), read_run(root)
     for damaged in found.damaged:
         reporter.say(f"{damaged.id}: damaged ({damaged.why}); recording again puts it aside and replaces it")
+    if not found.episodes:
+        raise UserError(f"{root}: no readable episode to assess; record some with `demomill record`")
     embedding = embed(found.episodes)
     table = judge(found, Settings(), embedding)
     accounts, known = accounting(table, found.damaged), list(CATALOGUE)

@@ -56,7 +56,10 @@ def record(request: Request) -> Recorded:
             request.root / "episodes" / task / episode_id(task, request.run_seed, attempt)
             for attempt in range(request.episodes)
         ]
-        reporter.begin(task, request.episodes, sum(folder.is_dir() for folder in folders))
+        there = sum(folder.is_dir() for folder in folders)
+        reporter.begin(task, request.episodes, there)
+        if there < request.episodes:
+            reporter.advance(task, 0, "waiting for the simulator")
 
     def listen(event: Progress) -> None:
         if event.kind == "note":

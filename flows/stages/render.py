@@ -32,7 +32,7 @@ def render(
         episodes = [folder.name for folder in Run(root).folders()]
     wanted = sorted(set(episodes or [meta["id"] for meta in RunFiles(root).kept()]))
     if not wanted:
-        raise UserError(f"{root}: no episode to render; record more of them, or give --all for failures as well")
+        raise UserError(f"{root}: no episode to render; record more with `demomill record`, or give --all for failures")
     reporter = REPORTER.get()
     reporter.begin("render", len(wanted))
 

@@ -166,6 +166,7 @@ def generate(
     from pipeline.cli.terminal import show, working
 
     with working():
+        from flows.reporter import REPORTER
         from flows.server import prefect_server
         from flows.stages.record import request, require_usable
         from pipeline.tasks import CATALOGUE
@@ -175,6 +176,7 @@ def generate(
         dataset = dataset or out / "dataset"
         wanted = request(out, tasks, episodes, seed, num_envs=num_envs, device=device, workers=workers)
         require_usable(wanted, dataset)
+        REPORTER.get().say(f"{out}: {episodes} attempts at {', '.join(wanted.tasks)}")
         with prefect_server():
             from flows.generate import generate as flow
 

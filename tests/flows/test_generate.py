@@ -13,6 +13,7 @@ import pytest
 from flows.server import prefect_server
 from pipeline import record as recording
 from pipeline.cli import run
+from pipeline.errors import UserError
 from tests.flows.fake_worker import ROWS, fake_worker, renderable
 
 TASKS = ("peg_round_8mm", "peg_round_16mm")
@@ -111,7 +112,7 @@ def test_lost_video_is_rendered_and_exported_again(made):
 
 def test_stage_that_fails_is_one_line(made, tmp_path, monkeypatch, capfd):
     def full(*_: object) -> None:
-        raise recording.UserError("no space left")
+        raise UserError("no space left")
 
     monkeypatch.setattr(recording, "run_shard", full)
     assert run(command(tmp_path / "run")) == 2

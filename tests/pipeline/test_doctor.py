@@ -1,3 +1,5 @@
+from importlib import metadata
+
 import pytest
 
 from pipeline import doctor
@@ -27,7 +29,7 @@ def test_broken_opengl_is_found_by_trying_it(monkeypatch):
 
 @pytest.mark.parametrize(("lines", "word"), [(["no-such-package>=1"], "absent"), (["numpy>=999"], "wanted >=999")])
 def test_wrong_packages(monkeypatch, lines, word):
-    monkeypatch.setattr(doctor.metadata, "requires", lambda _: lines)
+    monkeypatch.setattr(metadata, "requires", lambda _: lines)
     check = doctor.check_packages()
     assert check.level == "missing"
     assert word in check.found

@@ -99,6 +99,13 @@ def test_folder_without_a_run(demomill, tmp_path, command):
     bad(demomill(command, tmp_path / "nothing", *more), "no run here", "demomill record")
 
 
+@pytest.mark.parametrize("command", ["qc", "render", "export"])
+def test_run_without_an_episode(demomill, tmp_path, command):
+    Run.open(tmp_path / "run", {"run_seed": 1})
+    more = ("--out", tmp_path / "dataset") if command == "export" else ()
+    bad(demomill(command, tmp_path / "run", *more), "demomill record")
+
+
 def test_damaged_run_description(demomill, tmp_path):
     (tmp_path / "run.json").write_text("{")
     bad(demomill("record", *PEG, "--out", tmp_path), "run.json")
