@@ -61,10 +61,10 @@ class ContactProbe:
         self._held, self._fixed = (model.geom_bodyid == body_index(model, name) for name in (held, fixed))
         self._pads = tuple(model.geom_bodyid == body_index(model, pad) for pad in pads)
         self._gripper = body_index(model, gripper)
+        self._root = int(model.body_rootid[self._gripper])
         self._penetration = np.zeros(worlds)
         self._force = np.zeros(worlds)
         self._pad_force = np.zeros((worlds, 2))
-        self._wrench = np.zeros((worlds, 6))
         engine.probe = self
 
     def __call__(self, world: int, model: mujoco.MjModel, data: mujoco.MjData) -> None:
@@ -96,24 +96,38 @@ class ContactProbe:
 
     def clear(self, worlds: np.ndarray) -> None:
         """Forget what was read in some worlds, whose episodes start anew."""
-        for array in (self._penetration, self._force, self._pad_force, self._wrench):
+        for array in (self._penetration, self._force, self._pad_force):
             array[worlds] = 0.0
-
-    def read_wrench(self, world: int, model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        """Force and torque through the wrist flange of one world."""
-        mujoco.mj_rnePostConstraint(model, data)
-        body = self._gripper
-        torque, force = data.cfrc_int[body, :3], data.cfrc_int[body, 3:]
-        arm = data.subtree_com[model.body_rootid[body]] - data.xpos[body]
-        rotation = data.xmat[body].reshape(3, 3)
-        self._wrench[world, :3] = force @ rotation
-        self._wrench[world, 3:] = (torque + np.cross(arm, force)) @ rotation
 
     def take(self, engine: NativeWorlds) -> Signals:
         """Signals since the last call; starts the next interval."""
-        for world in range(len(self._penetration)):
-            self.read_wrench(world, *engine.world(world))
-        signals = Signals(self._penetration.copy(), self._force.copy(), self._pad_force.copy(), self._wrench.copy())
+        signals = Signals(self._penetration.copy(), self._force.copy(), self._pad_force.copy(), self._wrench(engine))
         for array in (self._penetration, self._force, self._pad_force):
             array[:] = 0.0
         return signals
+
+    def _wrench(self, engine: NativeWorlds) -> np.ndarray:
+        """Force and torque (N, 6) of the arm on the gripper, about its origin and in its frame, as of the last step."""
+        body, root = self._gripper, self._root
+        worlds = [engine.world(world) for world in range(len(self._force))]
+        for model, data in worlds:
+            mujoco.mj_rnePostConstraint(model, data)
+        spatial = np.stack([data.cfrc_int[body] for _, data in worlds])
+        arm = np.stack([data.subtree_com[root] - data.xpos[body] for _, data in worlds])
+        rotation = np.stack([data.xmat[body] for _, data in worlds]).reshape(-1, 3, 3)
+        return wrench_in_frame(spatial, arm, rotation)
+
+
+def wrench_in_frame(spatial: np.ndarray, arm: np.ndarray, rotation: np.ndarray) -> np.ndarray:
+    """Move MuJoCo's spatial forces to a body's own frame.
+
+    Args:
+        spatial: (N, 6) torque and force, world axes, about the centre of mass of the kinematic tree.
+        arm: (N, 3) from the body's origin to that centre.
+        rotation: (N, 3, 3) of the body in the world.
+
+    Returns:
+        (N, 6) force N and torque N m.
+    """
+    torque, force = spatial[:, :3] + np.cross(arm, spatial[:, 3:]), spatial[:, 3:]
+    return np.einsum("nki,nij->nkj", np.stack([force, torque], 1), rotation).reshape(-1, 6)

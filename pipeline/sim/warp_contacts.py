@@ -4,7 +4,7 @@ import mujoco_warp
 import numpy as np
 from newton.solvers import SolverMuJoCo
 
-from pipeline.sim.contacts import Signals, body_index
+from pipeline.sim.contacts import Signals, body_index, wrench_in_frame
 
 
 class WarpContacts:
@@ -54,12 +54,11 @@ class WarpContacts:
     def _wrench(self, solver: SolverMuJoCo, out: np.ndarray) -> None:
         model, data, body = solver.mjw_model, solver.mjw_data, self._gripper
         mujoco_warp.rne_postconstraint(model, data)
-        spatial = data.cfrc_int.numpy()[:, body]
-        arm = data.subtree_com.numpy()[:, self._root] - data.xpos.numpy()[:, body]
-        rotation = data.xmat.numpy()[:, body].reshape(-1, 3, 3)
-        torque = spatial[:, :3] + np.cross(arm, spatial[:, 3:])
-        out[:, :3] = np.einsum("ni,nij->nj", spatial[:, 3:], rotation)
-        out[:, 3:] = np.einsum("ni,nij->nj", torque, rotation)
+        spatial, arm = (
+            data.cfrc_int.numpy()[:, body],
+            data.subtree_com.numpy()[:, self._root] - data.xpos.numpy()[:, body],
+        )
+        out[:] = wrench_in_frame(spatial, arm, data.xmat.numpy()[:, body].reshape(-1, 3, 3))
 
 
 def overflows(solver: SolverMuJoCo) -> list[str | None]:
