@@ -16,7 +16,7 @@ def centre_and_spread(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def robust_z(x: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """Columns of ``x`` (m, k) in deviations from the reference's (n, k) median; those without spread stay as they are."""
+    """Columns of ``x`` (m, k) in deviations from the reference's median (n, k); undivided where it has no spread."""
     centre, spread = centre_and_spread(reference)
     return (x - centre) / np.where(spread > 0, spread, 1.0)
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -87,7 +88,7 @@ def with_frames(episode: Episode, frames: Mapping[str, np.ndarray]) -> Episode:
     return replace(episode, frames=cast, length=len(cast[STATE]))
 
 
-def copy_of(episode: Episode, number: int, **changes: object) -> Episode:
+def copy_of(episode: Episode, number: int, **changes: Any) -> Episode:
     return replace(episode, id=episode_id(number, episode.task), content_hash=f"{number:064x}", **changes)
 
 

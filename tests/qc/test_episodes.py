@@ -1,0 +1,77 @@
+import json
+
+import numpy as np
+import pytest
+
+from qc.episodes import STATE, read_run
+from qc.errors import QcError
+from tests.qc.factories import TASK, make_episode, make_task, with_frames, write_run
+
+
+def test_a_run_is_read_back_as_written(tmp_path):
+    made = [*make_task(3), make_episode(7, outcome="failure", reason="grasp: part slipped")]
+    found = read_run(write_run(tmp_path, reversed(made)))
+    assert [e.id for e in found.episodes] == [e.id for e in made]
+    assert not found.damaged
+    for was, now in zip(made, found.episodes, strict=True):
+        assert (was.task, was.outcome, was.reason, was.length, was.content_hash) == (
+            now.task,
+            now.outcome,
+            now.reason,
+            now.length,
+            now.content_hash,
+        )
+        for name, values in was.frames.items():
+            np.testing.assert_array_equal(values, now.frames[name])
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        (lambda folder: (folder / "frames.parquet").unlink(), "frames.parquet"),
+        (lambda folder: (folder / "episode.json").unlink(), "episode.json"),
+        (lambda folder: (folder / "episode.json").write_text("{"), "Expecting"),
+        (lambda folder: (folder / "episode.json").write_text("[]"), "no object"),
+        (lambda folder: (folder / "episode.json").write_text("{}"), "id is missing"),
+        (lambda folder: _cut(folder / "frames.parquet", 8), ""),
+        (lambda folder: _edit(folder, length=999), "999"),
+        (lambda folder: _edit(folder, outcome="maybe"), "maybe"),
+        (lambda folder: _edit(folder, id="another"), "another"),
+    ],
+)
+def test_a_damaged_folder_is_listed_and_stops_nothing(tmp_path, damage, why):
+    made = make_task(3)
+    write_run(tmp_path, made)
+    damage(tmp_path / "episodes" / TASK / made[1].id)
+    found = read_run(tmp_path)
+    assert [e.id for e in found.episodes] == [made[0].id, made[2].id]
+    assert [(d.id, d.task) for d in found.damaged] == [(made[1].id, TASK)]
+    assert why in found.damaged[0].why
+    assert found.damaged[0].why
+    assert "\n" not in found.damaged[0].why
+
+
+def test_numbers_that_are_none_and_empty_episodes_are_damage(tmp_path):
+    bad, empty = make_episode(0), make_episode(1)
+    state = bad.frames[STATE].copy()
+    state[40, 3] = np.nan
+    bad = with_frames(bad, {**bad.frames, STATE: state})
+    empty = with_frames(empty, {name: values[:0] for name, values in empty.frames.items()})
+    found = read_run(write_run(tmp_path, [bad, empty]))
+    assert not found.episodes
+    assert found.damaged[0].why == "observation.state is not finite at row 40"
+    assert "0 rows" in found.damaged[1].why
+
+
+def test_no_run_is_a_clear_error(tmp_path):
+    with pytest.raises(QcError, match=r"no run here \(run.json is missing\)"):
+        read_run(tmp_path)
+
+
+def _cut(path, size):
+    path.write_bytes(path.read_bytes()[:-size])
+
+
+def _edit(folder, **changes):
+    meta = json.loads((folder / "episode.json").read_text())
+    (folder / "episode.json").write_text(json.dumps({**meta, **changes}))
