@@ -28,7 +28,7 @@ def prefect_server() -> Iterator[None]:
     with socket.create_server(("127.0.0.1", 0)) as listener, log.open("ab") as sink:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/api"
         process = subprocess.Popen(
-            [sys.executable, "-m", "flows.server", str(listener.fileno())],
+            [sys.executable, "-P", "-m", "flows.server", str(listener.fileno())],
             stdin=subprocess.DEVNULL,
             stdout=sink,
             stderr=sink,

@@ -5,8 +5,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from qc.plots import plot_pca
-
 from flows.reporter import REPORTER
 from flows.stages.files import RunFiles
 from pipeline.errors import UserError
@@ -14,6 +12,7 @@ from pipeline.store import explain_os_errors, write_atomically
 from pipeline.tasks import CATALOGUE
 from qc.embedding import embed
 from qc.episodes import read_run
+from qc.plots import plot_pca
 from qc.settings import Settings
 from qc.table import accounting, write_verdicts
 from qc.verdicts import assess as judge
