@@ -144,7 +144,7 @@ def _resample(values: np.ndarray, lengths: np.ndarray, points: int) -> np.ndarra
     high = np.minimum(low + 1, lengths[:, None] - 1)
     weight = (at - low)[..., None]
     low, high = low + first[:, None], high + first[:, None]
-    return (values[low] * (1 - weight) + values[high] * weight).reshape(len(lengths), -1)
+    return (values[low] * (1 - weight) + values[high] * weight).reshape(len(lengths), points * values.shape[1])
 
 
 def _scalars(episodes: Sequence[Episode], signals: dict[str, np.ndarray], lengths: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from qc.robust import robust_z, winsorise
 
-_ROWS_PER_COMPONENT = 6
+_ROWS_PER_COMPONENT = 8
 _TINY = np.finfo(np.float64).tiny
 
 
@@ -20,7 +20,7 @@ class RobustPCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # untyp
     Mudholkar, 1979): it holds the defects that no clean episode resembles.
 
     Args:
-        components: number of components wanted; at most two, or one for each six reference rows, are used.
+        components: number of components wanted; at most two, or one for each eight rows, are used.
         groups: (d,) labels of columns. Each group weighs the same, however many columns it has, as in multiple factor
             analysis (Escofier and Pages, 1994); None gives each column the same weight.
 

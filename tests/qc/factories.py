@@ -89,7 +89,8 @@ def with_frames(episode: Episode, frames: Mapping[str, np.ndarray]) -> Episode:
 
 
 def copy_of(episode: Episode, number: int, **changes: Any) -> Episode:
-    return replace(episode, id=episode_id(number, episode.task), content_hash=f"{number:064x}", **changes)
+    named = {"id": episode_id(number, changes.get("task", episode.task)), "content_hash": f"{number:064x}"}
+    return replace(episode, **{**named, **changes})
 
 
 def take(episode: Episode, rows: np.ndarray) -> Episode:

@@ -54,14 +54,10 @@ def test_an_unknown_verdict_does_not_vanish():
 
 
 def test_a_table_is_read_back_as_written_and_its_bytes_repeat(tmp_path):
-    table = assess([*make_task(11), make_episode(50, outcome="failure", reason='odd, "quoted"; reason')])
-    for name in ("a.csv", "b.csv"):
-        write_verdicts(
-            tmp_path / name,
-            assess(
-                [*make_task(11), *[e for e in (make_episode(50, outcome="failure", reason='odd, "quoted"; reason'),)]]
-            ),
-        )
+    episodes = [*make_task(11), make_episode(50, outcome="failure", reason='odd, "quoted" reason')]
+    table = assess(episodes)
+    write_verdicts(tmp_path / "a.csv", table)
+    write_verdicts(tmp_path / "b.csv", assess(episodes))
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.csv", "b.csv"]
     back = read_verdicts(tmp_path / "a.csv")

@@ -82,7 +82,7 @@ def test_failures_keep_their_reason_and_are_not_assessed_further():
 def test_duplicates_are_dropped_and_conflicts_are_for_people():
     clean = make_task(40)
     copied, failed = copy_of(clean[1], 60), copy_of(clean[2], 61, outcome="failure", reason="insert: jammed")
-    other = copy_of(clean[3], 62, task="peg_round_4mm", id="peg_round_4mm-s7-00062")
+    other = copy_of(clean[3], 62, task="peg_round_4mm")
     judged = verdicts(assess([*clean, copied, failed, other]))
     assert judged[copied.id] == ("drop", "duplicate")
     assert judged[clean[2].id] == judged[clean[3].id] == judged[other.id] == ("review", "conflict")
