@@ -21,6 +21,7 @@ _DIMENSIONS = {
     "action_arm": _JOINTS,
     "action_gripper": ("closed",),
 }
+# Scalars, each with the spread below which a difference does not matter.
 _RESOLUTION = {
     "length_rows": 1.0,
     "closed_at": 0.01,
@@ -30,9 +31,10 @@ _RESOLUTION = {
     "state_roughness": 0.1,
     "action_roughness": 0.1,
 }
+# Least spread of a column, as a part of its group's.
 _SPREAD_FLOOR = {"state_gripper": 1.0, "action_gripper": 1.0}
 _DEFAULT_FLOOR = 0.05
-_SMOOTH = 1e-3
+_SMOOTH = 1e-3  # smoother than this is all the same
 
 
 @dataclass(frozen=True)

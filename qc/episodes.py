@@ -135,4 +135,6 @@ def _read_frames(path: Path) -> dict[str, np.ndarray]:
         if not np.isfinite(values).all():
             raise ValueError(f"{name} is not finite at row {int(np.argwhere(~np.isfinite(values))[0, 0])}")
         frames[name] = values
+    if len(short := np.flatnonzero(np.linalg.norm(frames[EEF_QUAT], axis=1) < 0.5)):
+        raise ValueError(f"{EEF_QUAT} is no rotation at row {short[0]}")
     return frames

@@ -29,13 +29,13 @@ def make_episode(
     place = np.array([0.37, 0.07, 0.03]) + [*rng.uniform(-0.05, 0.05, 2), 0.0]
     over = np.array([0.0, 0.0, 0.08 + rng.uniform(0.0, 0.03)])
     yaw = rng.uniform(-0.3, 0.3)
-    plan = [
-        ("hover", pick + over, rng.integers(20, 26), 0.0),
-        ("descend", pick, rng.integers(12, 16), 0.0),
-        ("grasp", pick, rng.integers(12, 25), 1.0),
-        ("lift", pick + over, rng.integers(12, 16), 1.0),
-        ("transport", place + over, rng.integers(18, 24), 1.0),
-        ("insert", place, rng.integers(18, 24), 1.0),
+    plan: list[tuple[str, np.ndarray, int, float]] = [
+        ("hover", pick + over, int(rng.integers(20, 26)), 0.0),
+        ("descend", pick, int(rng.integers(12, 16)), 0.0),
+        ("grasp", pick, int(rng.integers(12, 25)), 1.0),
+        ("lift", pick + over, int(rng.integers(12, 16)), 1.0),
+        ("transport", place + over, int(rng.integers(18, 24)), 1.0),
+        ("insert", place, int(rng.integers(18, 24)), 1.0),
         ("release", place, 10, 0.0),
         ("retreat", place + over, 10, 0.0),
         ("hold", place + over, 6, 0.0),
@@ -44,9 +44,9 @@ def make_episode(
     for phase, target, rows, closed in plan:
         t = np.arange(1, rows + 1) / rows
         ease = (t**3 * (10 - 15 * t + 6 * t**2))[:, None]  # minimum jerk
-        spans.append({"phase": phase, "start": len(grip) - 1, "end": len(grip) - 1 + int(rows)})
+        spans.append({"phase": phase, "start": len(grip) - 1, "end": len(grip) - 1 + rows})
         positions.extend(at + (target - at) * ease)
-        grip.extend([closed] * int(rows))
+        grip.extend([closed] * rows)
         at = target
     path, command = np.array(positions), np.array(grip)
     heading = yaw * np.minimum(1.0, np.arange(len(path)) / 30.0)

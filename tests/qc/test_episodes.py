@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from qc.episodes import STATE, read_run
+from qc.episodes import EEF_QUAT, STATE, read_run
 from qc.errors import QcError
 from tests.qc.factories import TASK, make_episode, make_task, with_frames, write_run
 
@@ -61,6 +61,14 @@ def test_numbers_that_are_none_and_empty_episodes_are_damage(tmp_path):
     assert not found.episodes
     assert found.damaged[0].why == "observation.state is not finite at row 40"
     assert "0 rows" in found.damaged[1].why
+
+
+def test_a_quaternion_that_is_no_rotation_is_damage(tmp_path):
+    episode = make_episode()
+    quaternions = episode.frames[EEF_QUAT].copy()
+    quaternions[7] = 0.0
+    found = read_run(write_run(tmp_path, [with_frames(episode, {**episode.frames, EEF_QUAT: quaternions})]))
+    assert found.damaged[0].why == "observation.eef_quat is no rotation at row 7"
 
 
 def test_no_run_is_a_clear_error(tmp_path):

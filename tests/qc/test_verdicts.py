@@ -26,7 +26,8 @@ MIDDLE = 85
 
 def verdicts(table: pd.DataFrame) -> dict[str, tuple[str, str]]:
     judged = table[table["verdict"] != "keep"]
-    return {row.episode_id: (row.verdict, row.reasons) for row in judged.itertuples()}
+    pairs = zip(judged["verdict"], judged["reasons"], strict=True)
+    return dict(zip(judged["episode_id"], pairs, strict=True))
 
 
 def test_clean_episodes_are_kept():

@@ -46,7 +46,8 @@ def test_idle_at_the_start_is_harmful_and_at_the_end_only_reported(where, verdic
 def test_waiting_on_in_the_grasp_is_idle_in_the_end():
     grasp = next(s for s in make_episode(3).phase_spans if s["phase"] == "grasp")
     for rows, verdict in ((8, 1), (60, -1)):
-        episodes = change(make_task(20), [3], lambda e, rows=rows: freeze(e, rows, int(grasp["end"]) - 1))
+        episodes = make_task(20)
+        episodes[3] = freeze(episodes[3], rows, int(grasp["end"]) - 1)
         assert IdleFilter().fit_predict(episodes)[3] == verdict
 
 
