@@ -101,6 +101,9 @@ def read_run(root: Path | str) -> EpisodeSet:
 
 
 def _read_episode(folder: Path) -> Episode:
+    for name in ("episode.json", "frames.parquet"):
+        if not (folder / name).is_file():
+            raise ValueError(f"{name} is missing")
     meta = json.loads((folder / "episode.json").read_bytes())
     if not isinstance(meta, dict):
         raise TypeError("episode.json holds no object")
@@ -127,6 +130,8 @@ def _read_episode(folder: Path) -> Episode:
 def _read_frames(path: Path) -> dict[str, np.ndarray]:
     # One small file after another: a thread pool and read-ahead cost more than they save.
     table = pq.ParquetFile(path, pre_buffer=False).read(columns=list(COLUMNS), use_threads=False)
+    if absent := [name for name in COLUMNS if name not in table.column_names]:
+        raise ValueError(f"column {', '.join(absent)} is missing")
     frames = {}
     for name, size in COLUMNS.items():
         column = table[name].combine_chunks()

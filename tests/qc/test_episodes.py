@@ -1,6 +1,7 @@
 import json
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from qc.episodes import EEF_QUAT, STATE, read_run
@@ -28,8 +29,9 @@ def test_a_run_is_read_back_as_written(tmp_path):
 @pytest.mark.parametrize(
     ("damage", "why"),
     [
-        (lambda folder: (folder / "frames.parquet").unlink(), "frames.parquet"),
-        (lambda folder: (folder / "episode.json").unlink(), "episode.json"),
+        (lambda folder: (folder / "frames.parquet").unlink(), "frames.parquet is missing"),
+        (lambda folder: (folder / "episode.json").unlink(), "episode.json is missing"),
+        (lambda folder: _drop(folder / "frames.parquet", "action"), "column action is missing"),
         (lambda folder: (folder / "episode.json").write_text("{"), "Expecting"),
         (lambda folder: (folder / "episode.json").write_text("[]"), "no object"),
         (lambda folder: (folder / "episode.json").write_text("{}"), "id is missing"),
@@ -78,6 +80,10 @@ def test_no_run_is_a_clear_error(tmp_path):
 
 def _cut(path, size):
     path.write_bytes(path.read_bytes()[:-size])
+
+
+def _drop(path, column):
+    pq.write_table(pq.read_table(path).drop_columns([column]), path)
 
 
 def _edit(folder, **changes):
