@@ -18,6 +18,7 @@ from isaaclab_newton.physics import MJWarpSolverCfg
 from isaaclab_newton.physics.mjwarp_manager import NewtonMJWarpManager
 from newton import Model, ModelFlags
 from newton.solvers import SolverMuJoCo
+from scipy.spatial.transform import Rotation
 
 PER_WORLD_FIELDS = (
     "qpos0 qpos_spring body_pos body_quat body_ipos body_iquat body_mass body_subtreemass body_inertia "
@@ -86,8 +87,6 @@ class NativeWorlds(SolverMuJoCo):
 
     def _new_world(self) -> tuple[mujoco.MjModel, mujoco.MjData]:
         model = copy.copy(self.mj_model)
-        # The bounding volumes compiled from Newton's bodies lie up to a millimetre off: pads deep in a peg were missed.
-        model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
         # Kinematic bodies carry an armature of 1e10, which breaks the scaling of a constraint island.
         model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_ISLAND)
         # A diverged world must be seen, not silently set back to its initial state.
@@ -113,6 +112,7 @@ class NativeWorlds(SolverMuJoCo):
         gravity = self.mjw_model.opt.gravity.numpy().reshape(-1, 3)
         for world, (model, _) in enumerate(self._worlds):
             model.opt.gravity[:] = gravity[world % len(gravity)]
+            fit_bounding_volumes(model)
 
     def reset(self, state: Any, world_mask: wp.array | None = None, flags: Any = None) -> None:
         """Forget everything that the engine remembers of the masked worlds; Newton writes their state anew."""
@@ -157,6 +157,29 @@ class NativeWorlds(SolverMuJoCo):
         if np.abs(data.qvel).max() > MAX_JOINT_SPEED:
             return "diverged"
         return None
+
+
+def fit_bounding_volumes(model: mujoco.MjModel) -> None:
+    """Fit every body's bounding-volume tree to its geoms as they are now.
+
+    Newton compiles bodies with their centres of mass moved by a millimetre and moves them back in the compiled model,
+    which leaves the volumes, given relative to the centres of mass, a millimetre off: contacts are missed.
+    """
+    for body in range(model.nbody):
+        first, count = model.body_bvhadr[body], model.body_bvhnum[body]
+        rotation = Rotation.from_quat(model.body_iquat[body], scalar_first=True).inv()
+        for node in range(count - 1, -1, -1):
+            geom, children = model.bvh_nodeid[first + node], model.bvh_child[first + node]
+            if geom >= 0:
+                turn = (rotation * Rotation.from_quat(model.geom_quat[geom], scalar_first=True)).as_matrix()
+                middle, half = np.split(model.geom_aabb[geom].astype(float), 2)
+                centre = rotation.apply(model.geom_pos[geom] - model.body_ipos[body]) + turn @ middle
+                half = np.abs(turn) @ half
+            else:
+                boxes = model.bvh_aabb[first + children]
+                low, high = (boxes[:, :3] - boxes[:, 3:]).min(0), (boxes[:, :3] + boxes[:, 3:]).max(0)
+                centre, half = (low + high) / 2, (high - low) / 2
+            model.bvh_aabb[first + node] = (*centre, *half)
 
 
 class NewtonNativeManager(NewtonMJWarpManager):
