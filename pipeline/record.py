@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pipeline.assets.parts import Fault
 from pipeline.engine import Engine
 from pipeline.errors import DamagedEpisode, UserError
+from pipeline.faults import Fault
 from pipeline.sim.worker import Shard
 from pipeline.store import Run, episode_id, read_episode, read_meta
 from pipeline.tasks import get_task
@@ -202,7 +202,7 @@ def _worker(shard: Shard, lock: int, log: Path) -> Iterator[tuple[subprocess.Pop
     read, write = os.pipe()
     with log.open("ab") as sink, os.fdopen(read) as events:
         process = subprocess.Popen(
-            [sys.executable, "-m", "pipeline.sim.worker", shard.to_json(), str(write)],
+            [sys.executable, "-P", "-m", "pipeline.sim.worker", shard.to_json(), str(write)],
             stdin=subprocess.DEVNULL,
             stdout=sink,
             stderr=sink,

@@ -313,7 +313,7 @@ def explain_os_errors(where: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise UserError(f"{where}: no space left; free some and run the same command again to go on") from None
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EEXIST):
             raise UserError(f"{where}: cannot be written ({error.strerror}); choose another folder") from None
         raise
 

@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 import trimesh
 
+from pipeline.faults import Fault
 from pipeline.tasks import Task
 
 SECTORS = 16
@@ -68,19 +69,6 @@ class Part:
     visuals: tuple[Mesh, ...]
     mass_kg: float
     friction: float
-
-
-@dataclass(frozen=True)
-class Fault:
-    """A deliberate change of the physics, for negative controls.
-
-    Attributes:
-        bore_narrowing_m: taken off the bore's width.
-        pad_friction: replaces the rubber pads' friction.
-    """
-
-    bore_narrowing_m: float = 0.0
-    pad_friction: float | None = None
 
 
 def scene_parts(task: Task, fault: Fault | None = None) -> Mapping[str, Part]:

@@ -10,9 +10,9 @@ import torch
 from isaaclab.app import launch_simulation
 
 from experts.contract import Action, View
-from pipeline.assets.parts import Fault
 from pipeline.assets.robot import ARM_JOINT_NAMES, DRIVER_JOINT_NAMES, GRIPPER_BASE, PAD_BODIES
 from pipeline.engine import Engine
+from pipeline.faults import Fault
 from pipeline.sim.contacts import ContactProbe, Signals
 from pipeline.sim.env import AssemblyEnv, assembly_env_cfg
 from pipeline.sim.native import NewtonNativeManager

@@ -13,9 +13,9 @@ from isaaclab.scene import InteractiveSceneCfg
 from isaaclab.utils import configclass
 from isaaclab_newton.physics import MJWarpSolverCfg, NewtonCfg
 
-from pipeline.assets.parts import Fault
 from pipeline.assets.robot import ARM_JOINT_NAMES, DRIVER_JOINT_NAMES
 from pipeline.engine import Engine
+from pipeline.faults import Fault
 from pipeline.schema import FPS
 from pipeline.sim.native import NativeSolverCfg
 from pipeline.sim.usd import SceneAssets, scene_assets

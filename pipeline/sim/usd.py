@@ -19,6 +19,7 @@ from pipeline import __version__
 from pipeline.assets import parts, robot
 from pipeline.assets.cache import cache_dir
 from pipeline.assets.robot_visuals import robot_visuals
+from pipeline.faults import Fault
 from pipeline.tasks import Task
 
 PAD_FRICTION = 1.3
@@ -71,7 +72,7 @@ class SceneAssets:
     stand: Path | None
 
 
-def scene_assets(task: Task, fault: parts.Fault | None = None) -> SceneAssets:
+def scene_assets(task: Task, fault: Fault | None = None) -> SceneAssets:
     """Build what is missing in the cache and return the files of a task's scene."""
     pad_friction = PAD_FRICTION if fault is None or fault.pad_friction is None else fault.pad_friction
     built = {

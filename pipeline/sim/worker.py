@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pipeline.assets.cache import cache_dir
-from pipeline.assets.parts import Fault
 from pipeline.engine import Engine
 from pipeline.errors import UserError
+from pipeline.faults import Fault
 from pipeline.store import Episode, Run
 from pipeline.tasks import get_task
 

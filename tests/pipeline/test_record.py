@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.assets.parts import Fault
 from pipeline.engine import Engine
 from pipeline.errors import UserError
+from pipeline.faults import Fault
 from pipeline.record import MAX_SEED, Progress, Recorded, Request, record, success_by_task
 from pipeline.sim.worker import Shard
 from pipeline.store import Run, read_episode

@@ -6,7 +6,8 @@ import pytest
 import trimesh
 from scipy.spatial import ConvexHull
 
-from pipeline.assets.parts import AUTHORS, Cylinder, Fault, Hull, Part, scene_parts
+from pipeline.assets.parts import AUTHORS, Cylinder, Hull, Part, scene_parts
+from pipeline.faults import Fault
 from pipeline.tasks import CATALOGUE, Task
 
 AUTHORED = [task for task in CATALOGUE.values() if task.family in AUTHORS]

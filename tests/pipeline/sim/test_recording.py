@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline.assets.parts import Fault
 from pipeline.engine import Engine
+from pipeline.faults import Fault
 from pipeline.record import Recorded, Request, record
 from pipeline.store import Episode, Run, read_episode
 from pipeline.tasks import HOME_JOINTS_RAD, HOME_TOLERANCE_RAD
