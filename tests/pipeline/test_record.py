@@ -22,10 +22,10 @@ WORKER = """#!{python}
 import json, os, shutil, sys
 from pathlib import Path
 
-assert sys.argv[1:3] == ["-m", "pipeline.sim.worker"]
-shard = json.loads(sys.argv[3])
+assert sys.argv[1:4] == ["-P", "-m", "pipeline.sim.worker"]
+shard = json.loads(sys.argv[4])
 print("simulating", shard["task"])
-with os.fdopen(int(sys.argv[4]), "w", buffering=1) as events:
+with os.fdopen(int(sys.argv[5]), "w", buffering=1) as events:
     tell = lambda event, **fields: events.write(json.dumps({{"event": event, **fields}}) + "\\n")
     if message := os.environ.get("FAKE_ERROR"):
         tell("error", message=message)
