@@ -48,7 +48,7 @@ FORBIDDEN = {
     "flows": {"bench", "tests"},
 }
 COMES_WITH = {
-    "isaaclab": {"torch", "warp-lang", "usd-exchange"},
+    "isaaclab": {"mujoco-warp", "torch", "usd-exchange", "warp-lang"},
     "lerobot": {"torchcodec"},
     "prefect": {"uvicorn"},
 }

@@ -7,6 +7,7 @@ import hashlib
 import os
 import shutil
 import tempfile
+import threading
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,6 +35,9 @@ WELD_M = 0.0004
 
 COLLAPSE_SCALE = 1000.0
 """The edge collapse has absolute error thresholds that suit a mesh in millimetres."""
+
+_COLLAPSING = threading.Lock()
+"""The edge collapse keeps its mesh in global variables."""
 
 _VISUAL_GROUP = 2
 _FEWEST_FACES = 200
@@ -126,7 +130,8 @@ def _collapse(vertices: np.ndarray, faces: np.ndarray, target: int) -> tuple[np.
     vertices, faces = np.asarray(mesh.vertices), np.asarray(mesh.faces, np.int32)
     if target < len(faces):
         scaled = (vertices * COLLAPSE_SCALE).astype(np.float32)
-        scaled, faces = fast_simplification.simplify(scaled, faces, target_count=target, agg=7)
+        with _COLLAPSING:
+            scaled, faces = fast_simplification.simplify(scaled, faces, target_count=target, agg=7)
         vertices = scaled.astype(np.float64) / COLLAPSE_SCALE
     return vertices, np.asarray(faces, np.int32)
 
