@@ -7,6 +7,8 @@ import numpy as np
 
 from pipeline.sim.native import NativeWorlds
 
+_HELD, _FIXED, _PADS = 1, 2, (4, 8)
+
 
 @dataclass(frozen=True)
 class Signals:
@@ -58,8 +60,9 @@ class ContactProbe:
     def __init__(self, engine: NativeWorlds, held: str, fixed: str, pads: tuple[str, str], gripper: str) -> None:
         model, _ = engine.world(0)
         worlds = engine.mjw_data.nworld
-        self._held, self._fixed = (model.geom_bodyid == body_index(model, name) for name in (held, fixed))
-        self._pads = tuple(model.geom_bodyid == body_index(model, pad) for pad in pads)
+        self._part = np.zeros(model.ngeom, np.int8)
+        for part, body in ((_HELD, held), (_FIXED, fixed), (_PADS[0], pads[0]), (_PADS[1], pads[1])):
+            self._part[model.geom_bodyid == body_index(model, body)] = part
         self._gripper = body_index(model, gripper)
         self._root = int(model.body_rootid[self._gripper])
         self._penetration = np.zeros(worlds)
@@ -69,30 +72,24 @@ class ContactProbe:
 
     def __call__(self, world: int, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Read one world."""
-        if not data.ncon:
+        contact = data.contact
+        parts = self._part[contact.geom]
+        meeting = parts[:, 0] | parts[:, 1]
+        if not meeting.any():
             return
-        contact = data.contact
-        geom, dist = contact.geom, contact.dist
-        seated = (self._held[geom[:, 0]] & self._fixed[geom[:, 1]]) | (self._fixed[geom[:, 0]] & self._held[geom[:, 1]])
-        if seated.any():
-            self._penetration[world] = max(self._penetration[world], -float(dist[seated].min()))
-            self._force[world] = max(self._force[world], float(np.linalg.norm(self._total(data, seated))))
         address = contact.efc_address
-        active = address >= 0
-        for side, pad in enumerate(self._pads):
-            touching = (pad[geom[:, 0]] | pad[geom[:, 1]]) & active
-            if touching.any():
-                normal = float(data.efc_force[address[touching]].sum())
-                self._pad_force[world, side] = max(self._pad_force[world, side], normal)
-
-    def _total(self, data: mujoco.MjData, chosen: np.ndarray) -> np.ndarray:
-        """Sum of elliptic contact forces on the held part, world frame."""
-        contact = data.contact
-        chosen = chosen & (contact.efc_address >= 0)
-        address, frame = contact.efc_address[chosen], contact.frame[chosen].reshape(-1, 3, 3)
-        force = data.efc_force[address[:, None] + np.arange(3)]
-        sign = np.where(self._held[contact.geom[chosen, 1]], 1.0, -1.0)
-        return np.einsum("n,nij,ni->j", sign, frame, force)
+        normal = np.where(address >= 0, data.efc_force[address], 0.0)
+        for side, pad in enumerate(_PADS):
+            pressed = float(normal[(meeting & pad) > 0].sum())
+            self._pad_force[world, side] = max(self._pad_force[world, side], pressed)
+        seated = np.flatnonzero(meeting == _HELD | _FIXED)
+        if seated.size:
+            self._penetration[world] = max(self._penetration[world], -float(contact.dist[seated].min()))
+            active = seated[address[seated] >= 0]
+            force = data.efc_force[address[active, None] + np.arange(3)]
+            sign = np.where(parts[active, 1] == _HELD, 1.0, -1.0)
+            total = np.einsum("n,nij,ni->j", sign, contact.frame[active].reshape(-1, 3, 3), force)
+            self._force[world] = max(self._force[world], float(np.linalg.norm(total)))
 
     def clear(self, worlds: np.ndarray) -> None:
         """Forget what was read in some worlds, whose episodes start anew."""

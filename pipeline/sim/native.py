@@ -6,7 +6,8 @@ them (``mj_step`` releases the GIL), and state goes in and out through the Warp 
 """
 
 import copy
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -38,12 +39,12 @@ MAX_JOINT_SPEED = 5000.0
 spins at a thousand."""
 
 _WARNINGS = {
-    int(mujoco.mjtWarning.mjWARN_INERTIA): "singular inertia",
-    int(mujoco.mjtWarning.mjWARN_CONTACTFULL): "contact overflow",
-    int(mujoco.mjtWarning.mjWARN_CNSTRFULL): "constraint overflow",
-    int(mujoco.mjtWarning.mjWARN_BADQPOS): "bad position",
-    int(mujoco.mjtWarning.mjWARN_BADQVEL): "bad velocity",
-    int(mujoco.mjtWarning.mjWARN_BADQACC): "bad acceleration",
+    mujoco.mjtWarning.mjWARN_INERTIA: "singular inertia",
+    mujoco.mjtWarning.mjWARN_CONTACTFULL: "contact overflow",
+    mujoco.mjtWarning.mjWARN_CNSTRFULL: "constraint overflow",
+    mujoco.mjtWarning.mjWARN_BADQPOS: "bad position",
+    mujoco.mjtWarning.mjWARN_BADQVEL: "bad velocity",
+    mujoco.mjtWarning.mjWARN_BADQACC: "bad acceleration",
 }
 
 Probe = Callable[[int, mujoco.MjModel, mujoco.MjData], None]
@@ -74,12 +75,14 @@ class NativeWorlds(SolverMuJoCo):
         super().__init__(model, **{**kwargs, "use_mujoco_cpu": False})
         self._chunk, self._probes = native_substeps // native_probes, native_probes
         self._substeps = native_substeps
-        self._arrays = {name: getattr(self.mjw_data, name).numpy() for name in {*INPUTS, *STATES}}
         # MuJoCo would write its warnings to a file in the working folder; they are counted per world.
         mujoco.set_mju_user_warning(lambda _message: None)
         self._worlds = [self._new_world() for _ in range(self.mjw_data.nworld)]
+        self._inputs, self._states = (
+            [self._wires(w, names) for w in range(len(self._worlds))] for names in (INPUTS, STATES)
+        )
         self._pool = ThreadPoolExecutor(native_threads, thread_name_prefix="mj_step")
-        self._seen_warnings = np.zeros((len(self._worlds), len(_WARNINGS)), int)
+        self._seen_warnings = [data.warning.number.copy() for _, data in self._worlds]
         self.probe: Probe | None = None
         self.active: np.ndarray = np.ones(len(self._worlds), bool)
         self.faults: list[str | None] = [None] * len(self._worlds)
@@ -93,6 +96,11 @@ class NativeWorlds(SolverMuJoCo):
         model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)
         model.stat.meaninertia = 0.1
         return model, mujoco.MjData(model)
+
+    def _wires(self, world: int, names: Sequence[str]) -> list[tuple[np.ndarray, np.ndarray]]:
+        """MuJoCo's and Newton's memory of the same quantities of a world."""
+        pairs = [(getattr(self._worlds[world][1], n), getattr(self.mjw_data, n).numpy()[world]) for n in names]
+        return [(ours, newtons.reshape(ours.shape)) for ours, newtons in pairs if ours.size]
 
     def world(self, index: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
         """Model and data of one world."""
@@ -122,11 +130,12 @@ class NativeWorlds(SolverMuJoCo):
             model, data = self._worlds[world]
             mujoco.mj_resetData(model, data)
             self.faults[world] = None
-            self._seen_warnings[world] = 0
+            self._seen_warnings[world] = data.warning.number.copy()
 
     def step(self, state_in: Any, state_out: Any, control: Any, contacts: Any, dt: float) -> None:
         """Advance all worlds by ``dt`` seconds in ``native_substeps`` steps."""
-        self._dt = dt
+        for model, _ in self._worlds:
+            model.opt.timestep = dt / self._substeps
         super().step(state_in, state_out, control, contacts, dt)
 
     def _mujoco_warp_step(self) -> None:
@@ -134,29 +143,25 @@ class NativeWorlds(SolverMuJoCo):
 
     def _advance(self, world: int) -> None:
         model, data = self._worlds[world]
-        for name in INPUTS:
-            target = getattr(data, name)
-            target[...] = self._arrays[name][world].reshape(target.shape)
-        model.opt.timestep = self._dt / self._substeps
+        for ours, newtons in self._inputs[world]:
+            np.copyto(ours, newtons)
         for _ in range(self._probes):
             mujoco.mj_step(model, data, nstep=self._chunk)
             if self.probe is not None:
                 self.probe(world, model, data)
         self.faults[world] = self.faults[world] or self._fault(world, data)
-        for name in STATES:
-            self._arrays[name][world] = getattr(data, name)
+        for ours, newtons in self._states[world]:
+            np.copyto(newtons, ours, casting="same_kind")
 
     def _fault(self, world: int, data: mujoco.MjData) -> str | None:
-        counts = np.array([data.warning[i].number for i in _WARNINGS])
-        new = np.flatnonzero(counts > self._seen_warnings[world])
-        self._seen_warnings[world] = counts
-        if not (np.isfinite(data.qpos).all() and np.isfinite(data.qvel).all()):
+        fastest = float(np.abs(data.qvel).max())
+        if not math.isfinite(fastest + float(data.qpos.sum())):
             return "not finite"
-        if new.size:
-            return list(_WARNINGS.values())[int(new[0])]
-        if np.abs(data.qvel).max() > MAX_JOINT_SPEED:
-            return "diverged"
-        return None
+        counts = data.warning.number.copy()
+        new, self._seen_warnings[world] = counts > self._seen_warnings[world], counts
+        if new.any():
+            return next((text for warning, text in _WARNINGS.items() if new[warning]), None)
+        return "diverged" if fastest > MAX_JOINT_SPEED else None
 
 
 def fit_bounding_volumes(model: mujoco.MjModel) -> None:
