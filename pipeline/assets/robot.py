@@ -126,10 +126,10 @@ def _body(model: mujoco.MjModel, index: int) -> Body:
     name, parent = model.body(index).name, int(model.body_parentid[index])
     pos, quat = model.body_pos[index].copy(), model.body_quat[index].copy()
     if name == _MOUNT:
-        quat = _multiply(np.array([np.cos(MOUNT_YAW_RAD / 2), 0.0, 0.0, np.sin(MOUNT_YAW_RAD / 2)]), quat)
+        quat = multiply(np.array([np.cos(MOUNT_YAW_RAD / 2), 0.0, 0.0, np.sin(MOUNT_YAW_RAD / 2)]), quat)
     while parent and model.body(parent).name in _MASSLESS_FRAMES:
-        pos = model.body_pos[parent] + _rotate(model.body_quat[parent], pos)
-        quat = _multiply(model.body_quat[parent], quat)
+        pos = model.body_pos[parent] + rotate(model.body_quat[parent], pos)
+        quat = multiply(model.body_quat[parent], quat)
         parent = int(model.body_parentid[parent])
     return Body(
         name=name,
@@ -198,13 +198,15 @@ def _connects(model: mujoco.MjModel) -> list[Connect]:
     ]
 
 
-def _rotate(quat_wxyz: np.ndarray, vector: np.ndarray) -> np.ndarray:
+def rotate(quat_wxyz: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """Turn a vector (3,) by a unit quaternion (4,) wxyz."""
     out = np.zeros(3)
     mujoco.mju_rotVecQuat(out, vector, quat_wxyz)
     return out
 
 
-def _multiply(a_wxyz: np.ndarray, b_wxyz: np.ndarray) -> np.ndarray:
+def multiply(a_wxyz: np.ndarray, b_wxyz: np.ndarray) -> np.ndarray:
+    """Product (4,) wxyz of two quaternions: first ``b``, then ``a``."""
     out = np.zeros(4)
     mujoco.mju_mulQuat(out, a_wxyz, b_wxyz)
     return out

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import mujoco
 import numpy as np
 
-from pipeline.assets.robot import ARM_JOINT_NAMES, load_robot
+from pipeline.assets.robot import ARM_JOINT_NAMES, load_robot, multiply, rotate
 
 
 def link_poses(arm_rad: np.ndarray, finger_rad: float) -> Mapping[str, np.ndarray]:
@@ -26,7 +26,7 @@ def link_poses(arm_rad: np.ndarray, finger_rad: float) -> Mapping[str, np.ndarra
             pos, quat = _turn(pos, quat, body.joint.pos, body.joint.axis, angles.get(body.joint.name, 0.0))
         if body.parent is not None:
             parent = poses[body.parent]
-            pos, quat = parent[:3] + _rotate(parent[3:], pos), _multiply(parent[3:], quat)
+            pos, quat = parent[:3] + rotate(parent[3:], pos), multiply(parent[3:], quat)
         poses[body.name] = np.concatenate([pos, quat])
     return {name: pose[[0, 1, 2, 4, 5, 6, 3]] for name, pose in poses.items()}
 
@@ -37,17 +37,5 @@ def _turn(
     """Turn a frame about an axis through ``anchor``, both given in that frame."""
     half = np.zeros(4)
     mujoco.mju_axisAngle2Quat(half, np.eye(3)["XYZ".index(axis)], angle_rad)
-    turned = _multiply(quat_wxyz, half)
-    return pos + _rotate(quat_wxyz, anchor) - _rotate(turned, anchor), turned
-
-
-def _rotate(quat_wxyz: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    out = np.zeros(3)
-    mujoco.mju_rotVecQuat(out, vector, quat_wxyz)
-    return out
-
-
-def _multiply(a_wxyz: np.ndarray, b_wxyz: np.ndarray) -> np.ndarray:
-    out = np.zeros(4)
-    mujoco.mju_mulQuat(out, a_wxyz, b_wxyz)
-    return out
+    turned = multiply(quat_wxyz, half)
+    return pos + rotate(quat_wxyz, anchor) - rotate(turned, anchor), turned
