@@ -17,7 +17,7 @@ help: ## List the targets
 setup: $(READY) ## Install everything into .venv (8 GB; done by the other targets when needed)
 
 demo: $(READY) ## Make a LeRobot dataset of round-peg insertions in out/demo
-	$(BIN)/demomill generate --out out/demo
+	$(BIN)/demomill generate $(addprefix --task peg_round_,4mm 8mm 12mm 16mm) --out out/demo
 
 test: lint ## Lint, types and all tests but the slow ones
 	$(BIN)/pytest

@@ -38,3 +38,9 @@ def upright_error(quat_xyzw: np.ndarray) -> np.ndarray:
     sine = np.linalg.norm(cross, axis=1, keepdims=True)
     angle = np.arctan2(sine, axis[:, 2:3])
     return cross / np.maximum(sine, 1e-9) * angle
+
+
+def heading(quat_xyzw: np.ndarray) -> np.ndarray:
+    """Angle (n,) of a part's x axis about the vertical."""
+    axis = Rotation.from_quat(quat_xyzw).as_matrix()[:, :, 0]
+    return np.arctan2(axis[:, 1], axis[:, 0])

@@ -1,8 +1,9 @@
-"""Round pegs: grasp in the stand, carry, align over the hole, insert compliantly, let go so that it seats.
+"""Pegs: grasp in the stand, carry, align over the hole, insert compliantly, let go so that it seats.
 
 Strategy after the published scripted experts of the NIST task board: after the grasp every target is a servo on
 the measured peg (``tool + (hole - peg)``), descent is commanded at most a millimetre below the measured tool, and
-depth is frozen while the peg is off-centre.
+depth is frozen while the peg is off-centre. A square peg is clocked as well: from the lift on the wrist follows the
+measured angle between peg and hole, and depth waits for it at the mouth.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from experts.contract import View
-from experts.motion import approach, tool_quat, turn, upright_error
+from experts.motion import approach, heading, tool_quat, turn, upright_error, wrap
 from experts.phase_machine import Handler, Phase, PhaseMachine
 from randomization.draws import Draws
 
@@ -48,13 +49,25 @@ RETREAT_M = 0.070
 HOLD_STEPS = 12
 
 
-class RoundPegExpert(PhaseMachine):
-    """Expert for round pegs in N envs.
+CLOCKED_RAD = 0.01
+MISCLOCKED_RAD = 0.02
+"""Angle between a square peg and its hole at which it is lowered to the mouth, and above which it waits there."""
+
+TURN_RAD = 0.05
+"""Fastest turn of the wrist, rad per control step."""
+
+CLOCK_RAD = 0.015
+"""Fastest turn while a square peg is clocked."""
+
+
+class PegExpert(PhaseMachine):
+    """Expert for pegs in N envs.
 
     Args:
         num_envs: N.
         bore_bottom_m, bore_mouth_m: heights of the seat and the mouth above the fixed part's root.
         hole_error_m: (2,) told wrongly about where the hole is, for negative controls.
+        clocks: whether the peg is square, so that it fits at two angles only.
     """
 
     table = (
@@ -79,8 +92,10 @@ class RoundPegExpert(PhaseMachine):
         bore_bottom_m: float,
         bore_mouth_m: float,
         hole_error_m: tuple[float, float] = (0.0, 0.0),
+        clocks: bool = False,
     ) -> None:
         super().__init__(num_envs)
+        self._clocks = clocks
         self._bottom, self._mouth = bore_bottom_m, bore_mouth_m
         self._hole_error = np.array([*hole_error_m, 0.0])
         self._yaw, self._yaw_goal = np.zeros(num_envs), np.zeros(num_envs)
@@ -117,8 +132,20 @@ class RoundPegExpert(PhaseMachine):
     def _hole(self, view: View, ids: np.ndarray) -> np.ndarray:
         return view.fixed_pos_m[ids] + self._hole_error
 
+    def _misclocked(self, view: View, ids: np.ndarray) -> np.ndarray:
+        """Angle (n,) by which the peg must turn about the vertical to fit the hole; the nearer of two."""
+        if not self._clocks:
+            return np.zeros(len(ids))
+        return wrap(heading(view.fixed_quat_xyzw[ids]) - heading(view.held_quat_xyzw[ids]), np.pi)
+
+    def _clock(self, view: View, ids: np.ndarray) -> None:
+        """Turn the wrist by what the peg is measured to be off."""
+        if self._clocks:
+            self._yaw[ids] += np.clip(0.5 * self._misclocked(view, ids), -CLOCK_RAD, CLOCK_RAD)
+            self._yaw_goal[ids] = self._yaw[ids]
+
     def _aim(self, ids: np.ndarray) -> None:
-        self._yaw[ids] = turn(self._yaw[ids], self._yaw_goal[ids], 0.05)
+        self._yaw[ids] = turn(self._yaw[ids], self._yaw_goal[ids], TURN_RAD)
         self.quat[ids] = tool_quat(self._yaw[ids], self._lean[ids])
 
     def _go(self, view: View, ids: np.ndarray, goal: np.ndarray, fastest: float = FAST) -> np.ndarray:
@@ -136,6 +163,8 @@ class RoundPegExpert(PhaseMachine):
         return self.stay_or(ids, (left < 0.004) & turned)
 
     def _descend_phase(self, view: View, ids: np.ndarray) -> np.ndarray:
+        if self._clocks:
+            self._yaw_goal[ids] = wrap(heading(view.held_quat_xyzw[ids]), np.pi)
         left = self._go(view, ids, self._grasp[ids])
         self._held_from[ids] = view.held_pos_m[ids, 2]
         return self.stay_or(ids, left < 0.0015)
@@ -183,6 +212,7 @@ class RoundPegExpert(PhaseMachine):
         return view.tool_pos_m[ids] + (wanted - view.held_pos_m[ids])
 
     def _transport_phase(self, view: View, ids: np.ndarray) -> np.ndarray:
+        self._clock(view, ids)
         left = self._go(view, ids, self._servo_goal(view, ids, self._lift[ids]))
         self._watch_grip(view, ids, "slipped_in_transport")
         return self.stay_or(ids, left < 0.004)
@@ -205,23 +235,27 @@ class RoundPegExpert(PhaseMachine):
 
     def _align_phase(self, view: View, ids: np.ndarray) -> np.ndarray:
         self._lean_back(view, ids, 0.05)
+        self._clock(view, ids)
         self._go(view, ids, self._servo_goal(view, ids, ALIGN_M), fastest=0.006)
         self._watch_grip(view, ids, "slipped_in_transport")
         off = view.held_pos_m[ids] - self._hole(view, ids)
         low = np.abs(off[:, 2] - self._mouth - ALIGN_M) < 0.0015
         still = np.linalg.norm(view.held_vel_m_s[ids], axis=1) < 0.01
         tilt = self._tilt(view, ids)
-        ready = low & still & (np.linalg.norm(off[:, :2], axis=1) < CENTRED_M) & (tilt < TIPPED_RAD)
+        ready = low & still & (np.abs(self._misclocked(view, ids)) < CLOCKED_RAD)
+        ready &= (np.linalg.norm(off[:, :2], axis=1) < CENTRED_M) & (tilt < TIPPED_RAD)
         self._lowest[ids], self._stalled[ids] = off[:, 2], 0
         following = self.stay_or(ids, ready)
         return np.where(tilt > 3 * TIPPED_RAD, self.index("straighten"), following)
 
     def _insert_phase(self, view: View, ids: np.ndarray) -> np.ndarray:
         """Sink towards the seat; sideways the peg is eased to the centre, and waits there while off-centre."""
+        self._clock(view, ids)
         self._aim(ids)
         off = view.held_pos_m[ids] - self._hole(view, ids)
         aside = np.linalg.norm(off[:, :2], axis=1)
-        waiting = (off[:, 2] > self._mouth) & (aside > OFF_CENTRE_M)
+        misfit = (aside > OFF_CENTRE_M) | (np.abs(self._misclocked(view, ids)) > MISCLOCKED_RAD)
+        waiting = (off[:, 2] > self._mouth) & misfit
         self.pos[ids, :2] -= 0.08 * np.clip(off[:, :2], -0.0005, 0.0005)
         lower = np.maximum(self.pos[ids, 2] - DESCENT_STEP_M, view.tool_pos_m[ids, 2] - COMPLIANCE_M)
         self.pos[ids, 2] = np.where(waiting, self.pos[ids, 2], lower)

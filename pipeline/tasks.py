@@ -107,6 +107,9 @@ PEG_LENGTH_M = 0.050
 BORE_DEPTH_M = 0.025
 BASE_THICKNESS_M = 0.005
 
+SQUARE_DEPTH_MM = {4: 3, 8: 7, 12: 8, 16: 10}
+"""Second side of the rectangular section, by the first: what makes it fit at two angles only."""
+
 _COMMON_COMPETENCE = {
     "grasp_depth_m": (-0.0025, 0.0025),
     "hover_height_m": (0.0, 0.030),
@@ -128,12 +131,13 @@ def _peg(section: str, size_mm: int) -> Task:
         geometry=MappingProxyType(
             {
                 "width": size_mm * 1e-3,
+                "depth": (SQUARE_DEPTH_MM[size_mm] if square else size_mm) * 1e-3,
                 "length": PEG_LENGTH_M,
                 "bore_depth": BORE_DEPTH_M,
                 "base": BASE_THICKNESS_M,
                 "clearance": 0.2e-3,
                 "chamfer": 0.3e-3 if square else 1.0e-3,
-                "stand_clearance": 0.5e-3,
+                "stand_clearance": 0.2e-3 if square else 0.5e-3,
             }
         ),
         seat=Seat(offset_m=(0.0, 0.0, BASE_THICKNESS_M)),

@@ -70,7 +70,7 @@ class Draws:
         return asdict(self)
 
 
-COMPETENCE = {"peg_round": PegCompetence}
+COMPETENCE = {"peg_round": PegCompetence, "peg_square": PegCompetence}
 """Competence axes of each family that has an expert."""
 
 

@@ -3,7 +3,7 @@
 A part's root is the centre of its underside, +z up; lengths in metres.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -55,6 +55,14 @@ class Cylinder:
 
 
 @dataclass(frozen=True)
+class Box:
+    """Upright box centred on the z axis, from ``z0`` upwards; ``size`` (3,) along x, y, z."""
+
+    size: tuple[float, float, float]
+    z0: float
+
+
+@dataclass(frozen=True)
 class Part:
     """A rigid part.
 
@@ -65,7 +73,7 @@ class Part:
         friction: sliding friction that this part brings into a contact.
     """
 
-    colliders: tuple[Hull | Cylinder, ...]
+    colliders: tuple[Hull | Cylinder | Box, ...]
     visuals: tuple[Mesh, ...]
     mass_kg: float
     friction: float
@@ -86,52 +94,80 @@ def scene_parts(task: Task, fault: Fault | None = None) -> Mapping[str, Part]:
     return AUTHORS[task.family](task)
 
 
-def _round_peg(task: Task) -> dict[str, Part]:
+def _peg_parts(task: Task) -> dict[str, Part]:
     g = task.geometry
-    radius = g["width"] / 2
+    square = task.family == "peg_square"
+    block = _square_block if square else _round_block
+    peg = _square_peg if square else _round_peg
     return {
-        "held": _peg(radius, g["length"], task.mass_kg, task.friction),
-        "fixed": _block(
-            FIXTURE_HALF_WIDTH_M, radius + g["clearance"] / 2, g, material="fix", mass_kg=0.3, friction=task.friction
-        ),
-        "stand": _block(
-            STAND_HALF_WIDTH_M,
-            radius + g["stand_clearance"] / 2,
-            g,
-            material="stand",
-            mass_kg=0.15,
-            friction=STAND_FRICTION,
-        ),
+        "held": peg(g, task.mass_kg, task.friction),
+        "fixed": block(g, FIXTURE_HALF_WIDTH_M, g["clearance"], "fix", 0.3, task.friction),
+        "stand": block(g, STAND_HALF_WIDTH_M, g["stand_clearance"], "stand", 0.15, STAND_FRICTION),
     }
 
 
-AUTHORS: Mapping[str, Callable[[Task], dict[str, Part]]] = {"peg_round": _round_peg}
+AUTHORS: Mapping[str, Callable[[Task], dict[str, Part]]] = {"peg_round": _peg_parts, "peg_square": _peg_parts}
 
 
-def _peg(radius: float, length: float, mass_kg: float, friction: float) -> Part:
+def _round_peg(g: Mapping[str, float], mass_kg: float, friction: float) -> Part:
+    radius, length = g["width"] / 2, g["length"]
     edge = min(0.0006, radius / 4)
     outline = [(0.0, 0.0), (radius - edge, 0.0), (radius, edge), (radius, length - edge), (radius - edge, length)]
-    return Part(
-        colliders=(Cylinder(radius, length, 0.0),),
-        visuals=(_lathe([*outline, (0.0, length)], "steel"),),
-        mass_kg=mass_kg,
-        friction=friction,
-    )
+    visual = _lathe([*outline, (0.0, length)], "steel")
+    return Part((Cylinder(radius, length, 0.0),), (visual,), mass_kg, friction)
+
+
+def _square_peg(g: Mapping[str, float], mass_kg: float, friction: float) -> Part:
+    half, length = np.array([g["width"], g["depth"]]) / 2, g["length"]
+    edge = min(0.0006, float(half.min()) / 4)
+    outline = ((length, edge), (length - edge, 0.0), (edge, 0.0), (0.0, edge))
+    rings = [_rectangle(half * 1e-3, length), *(_rectangle(half - inset, z) for z, inset in outline)]
+    visual = _skin([*rings, _rectangle(half * 1e-3, 0.0)], "steel")
+    return Part((Box((g["width"], g["depth"], length), 0.0),), (visual,), mass_kg, friction)
+
+
+def _round_block(
+    g: Mapping[str, float], half_width: float, clearance: float, material: str, mass_kg: float, friction: float
+) -> Part:
+    """Square block with a blind round bore whose mouth is chamfered."""
+    radius, base, top, chamfer = (g["width"] + clearance) / 2, g["base"], g["base"] + g["bore_depth"], g["chamfer"]
+    walls = [_sector(radius, half_width, base, top, chamfer, k) for k in range(SECTORS)]
+    angles = np.linspace(0, 2 * np.pi, SEGMENTS, endpoint=False)
+    circle = np.stack([np.cos(angles), np.sin(angles)], 1)
+    square = circle * (half_width / np.abs(circle).max(1, keepdims=True))
+    bore = [
+        np.c_[circle * r, np.full(SEGMENTS, z)]
+        for r, z in ((radius * 1e-3, base), (radius, base), (radius, top - chamfer), (radius + chamfer, top))
+    ]
+    sides = [np.c_[square * s, np.full(SEGMENTS, z)] for s, z in ((1.0, top), (1.0, 0.0), (1e-3, 0.0))]
+    return _block(half_width, base, walls, _skin([*bore, *sides], material), mass_kg, friction)
+
+
+def _square_block(
+    g: Mapping[str, float], half_width: float, clearance: float, material: str, mass_kg: float, friction: float
+) -> Part:
+    """Square block with a blind rectangular bore whose mouth is chamfered; four mitred walls."""
+    base, top, chamfer = g["base"], g["base"] + g["bore_depth"], g["chamfer"]
+    half, outer = (np.array([g["width"], g["depth"]]) + clearance) / 2, np.full(2, half_width)
+    bore = [_rectangle(half, base), _rectangle(half, top - chamfer), _rectangle(half + chamfer, top)]
+    shell = [*bore, _rectangle(outer, top), _rectangle(outer, base)]
+    walls = [np.concatenate([ring[[k, (k + 1) % 4]] for ring in shell]) for k in range(4)]
+    rings = [_rectangle(half * 1e-3, base), *bore, _rectangle(outer, top), _rectangle(outer, 0.0)]
+    visual = _skin([*rings, _rectangle(outer * 1e-3, 0.0)], material)
+    return _block(half_width, base, walls, visual, mass_kg, friction)
 
 
 def _block(
-    half_width: float, bore_radius: float, g: Mapping[str, float], material: str, mass_kg: float, friction: float
+    half_width: float, floor: float, walls: Sequence[np.ndarray], visual: Mesh, mass_kg: float, friction: float
 ) -> Part:
-    """Square block with a blind round bore whose mouth is chamfered."""
-    top, chamfer = g["base"] + g["bore_depth"], g["chamfer"]
-    base = _box_vertices(half_width, TABLE_GAP_M, g["base"])
-    walls = [_sector(bore_radius, half_width, g["base"], top, chamfer, k) for k in range(SECTORS)]
-    return Part(
-        colliders=(Hull(base), *(Hull(w) for w in walls)),
-        visuals=(_block_visual(bore_radius, half_width, g["base"], top, chamfer, material),),
-        mass_kg=mass_kg,
-        friction=friction,
-    )
+    base = _box_vertices(half_width, TABLE_GAP_M, floor)
+    return Part((Hull(base), *map(Hull, walls)), (visual,), mass_kg, friction)
+
+
+def _rectangle(half: np.ndarray, z: float) -> np.ndarray:
+    """Corners (4, 3), counter-clockwise."""
+    x, y = half
+    return np.array([(x, -y, z), (x, y, z), (-x, y, z), (-x, -y, z)])
 
 
 def _sector(radius: float, half_width: float, z0: float, z1: float, chamfer: float, index: int) -> np.ndarray:
@@ -159,20 +195,13 @@ def _lathe(profile: Profile, material: str) -> Mesh:
     return Mesh(np.asarray(solid.vertices), np.asarray(solid.faces, np.int32), material)
 
 
-def _block_visual(radius: float, half_width: float, floor: float, top: float, chamfer: float, material: str) -> Mesh:
-    """Rings of equal angle: bore floor, bore wall, chamfer, top face, sides and underside."""
-    angles = np.linspace(0, 2 * np.pi, SEGMENTS, endpoint=False)
-    circle = np.stack([np.cos(angles), np.sin(angles)], 1)
-    square = circle * (half_width / np.abs(circle).max(1, keepdims=True))
-    rings = [
-        np.c_[circle * r, np.full(SEGMENTS, z)]
-        for r, z in ((radius * 1e-3, floor), (radius, floor), (radius, top - chamfer), (radius + chamfer, top))
-    ]
-    rings += [np.c_[square * s, np.full(SEGMENTS, z)] for s, z in ((1.0, top), (1.0, 0.0), (1e-3, 0.0))]
+def _skin(rings: Sequence[np.ndarray], material: str) -> Mesh:
+    """Surface between consecutive rings (k, 3) of a profile that goes up inside a bore and down outside."""
+    count = len(rings[0])
     faces = []
     for lower, upper in pairwise(range(len(rings))):
-        for k in range(SEGMENTS):
-            a, b = lower * SEGMENTS + k, lower * SEGMENTS + (k + 1) % SEGMENTS
-            c, d = upper * SEGMENTS + k, upper * SEGMENTS + (k + 1) % SEGMENTS
+        for k in range(count):
+            a, b = lower * count + k, lower * count + (k + 1) % count
+            c, d = upper * count + k, upper * count + (k + 1) % count
             faces += [(a, c, b), (b, c, d)]
     return Mesh(np.concatenate(rings), np.array(faces, np.int32), material)

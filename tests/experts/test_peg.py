@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 from experts import EXPERTS
 from experts.contract import Action, Expert, View
 from experts.motion import upright_error
-from experts.peg import COMPLIANCE_M, FAST, HOLD_STEPS, LEAN_LIMIT_RAD, OFF_CENTRE_M, RoundPegExpert
+from experts.peg import COMPLIANCE_M, FAST, HOLD_STEPS, LEAN_LIMIT_RAD, OFF_CENTRE_M, PegExpert
 from pipeline.tasks import get_task
 from randomization.draws import Draws, draw_episode
 from randomization.seeds import episode_seed
@@ -238,8 +238,8 @@ def test_an_env_starts_again_while_others_go_on() -> None:
 
 
 def test_every_phase_has_a_time_out_that_names_a_failure() -> None:
-    assert len({phase.name for phase in RoundPegExpert.table}) == len(RoundPegExpert.table)
-    for phase in RoundPegExpert.table:
+    assert len({phase.name for phase in PegExpert.table}) == len(PegExpert.table)
+    for phase in PegExpert.table:
         assert 0 < phase.timeout_steps < LONGEST_STEPS
         assert phase.failure
         assert phase.failure == phase.failure.lower()

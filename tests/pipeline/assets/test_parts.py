@@ -6,12 +6,16 @@ import pytest
 import trimesh
 from scipy.spatial import ConvexHull
 
-from pipeline.assets.parts import AUTHORS, Cylinder, Hull, Part, scene_parts
+from pipeline.assets.parts import AUTHORS, Box, Cylinder, Hull, Part, scene_parts
 from pipeline.faults import Fault
 from pipeline.tasks import CATALOGUE, Task
 
 AUTHORED = [task for task in CATALOGUE.values() if task.family in AUTHORS]
+ROUND = [task for task in AUTHORED if task.family == "peg_round"]
+SQUARE = [task for task in AUTHORED if task.family == "peg_square"]
 by_task = pytest.mark.parametrize("task", AUTHORED, ids=lambda task: task.id)
+by_round = pytest.mark.parametrize("task", ROUND, ids=lambda task: task.id)
+by_square = pytest.mark.parametrize("task", SQUARE, ids=lambda task: task.id)
 
 
 def hulls(part: Part) -> list[ConvexHull]:
@@ -41,7 +45,7 @@ def solid(part: Part) -> trimesh.Trimesh:
     return mesh
 
 
-@by_task
+@by_round
 @pytest.mark.parametrize(("role", "clearance"), [("fixed", "clearance"), ("stand", "stand_clearance")])
 def test_the_bore_is_open_from_mouth_to_bottom(task: Task, role: str, clearance: str) -> None:
     g, part = task.geometry, scene_parts(task)[role]
@@ -53,7 +57,7 @@ def test_the_bore_is_open_from_mouth_to_bottom(task: Task, role: str, clearance:
     assert mouth == pytest.approx(wanted + g["chamfer"], rel=0.03), "the mouth is chamfered"
 
 
-@by_task
+@by_round
 def test_the_peg_fits_with_clearance_all_round(task: Task) -> None:
     held = scene_parts(task)["held"].colliders
     assert held == (Cylinder(task.geometry["width"] / 2, task.geometry["length"], 0.0),)
@@ -61,14 +65,14 @@ def test_the_peg_fits_with_clearance_all_round(task: Task) -> None:
     assert play == pytest.approx(0.1e-3, rel=1e-4)
 
 
-@by_task
+@by_round
 def test_a_narrowed_bore_no_longer_lets_the_peg_in(task: Task) -> None:
     fault = Fault(bore_narrowing_m=0.4e-3)
     assert free_radius(scene_parts(task, fault)["fixed"], 0.020) < task.geometry["width"] / 2
     assert free_radius(scene_parts(task, fault)["stand"], 0.020) > task.geometry["width"] / 2, "the stand is as it was"
 
 
-@by_task
+@by_round
 def test_sectors_close_the_ring_without_overlap(task: Task) -> None:
     """Around the bore, in a plane, their areas add up to that of the block without the bore."""
     g, part = task.geometry, scene_parts(task)["fixed"]
@@ -80,6 +84,50 @@ def test_sectors_close_the_ring_without_overlap(task: Task) -> None:
     wide = (radius + g["chamfer"] * np.cos(np.pi / sides)) ** 2 * sides * np.tan(np.pi / sides)
     cone = g["chamfer"] * (4 * half**2 - (polygon + wide + np.sqrt(polygon * wide)) / 3)
     assert reduce(lambda total, hull: total + hull.volume, walls, 0.0) == pytest.approx(prism + cone, rel=1e-6)
+
+
+def reached(part: Part, points: np.ndarray) -> np.ndarray:
+    """Which of the points (n, 3) lie inside a collider."""
+    return np.any([(hull.equations[:, :3] @ points.T + hull.equations[:, 3:] < 1e-9).all(0) for hull in hulls(part)], 0)
+
+
+def rectangle(half: np.ndarray, heights: np.ndarray) -> np.ndarray:
+    """Points (n, 3) around the rim of a rectangle at each height."""
+    t = np.linspace(-1, 1, 41)
+    rim = np.concatenate([np.c_[t, side] for side in (np.full(41, -1), np.full(41, 1))])
+    rim = np.concatenate([rim, rim[:, ::-1]]) * half
+    return np.concatenate([np.c_[rim, np.full(len(rim), z)] for z in heights])
+
+
+@by_square
+@pytest.mark.parametrize(("role", "clearance"), [("fixed", "clearance"), ("stand", "stand_clearance")])
+def test_a_square_bore_is_as_wide_as_the_peg_and_its_clearance(task: Task, role: str, clearance: str) -> None:
+    g, part = task.geometry, scene_parts(task)[role]
+    half = np.array([g["width"], g["depth"]]) / 2 + g[clearance] / 2
+    heights = g["base"] + np.linspace(0.0005, g["bore_depth"] - g["chamfer"], 9)
+    assert not reached(part, rectangle(half - 1e-6, heights)).any()
+    assert reached(part, rectangle(half + 1e-6, heights[:-1])).all()
+    assert reached(part, np.array([[0.0, 0.0, g["base"] - 0.001]])).all(), "it has a bottom"
+    mouth = np.array([g["base"] + g["bore_depth"] - 1e-7])
+    assert not reached(part, rectangle(half + g["chamfer"] - 1e-6, mouth)).any(), "the mouth is chamfered"
+
+
+@by_square
+def test_a_square_peg_fits_at_two_angles_only(task: Task) -> None:
+    g, part = task.geometry, scene_parts(task)["fixed"]
+    (box,) = scene_parts(task)["held"].colliders
+    assert isinstance(box, Box)
+    assert box.size == (g["width"], g["depth"], g["length"])
+    corners = rectangle(np.array([g["width"], g["depth"]]) / 2, np.array([0.020]))
+    for degrees, fits in ((0, True), (180, True), (90, False), (10, False)):
+        turned = corners @ trimesh.transformations.rotation_matrix(np.deg2rad(degrees), (0, 0, 1))[:3, :3].T
+        assert reached(part, turned).any() != fits, degrees
+
+
+@by_square
+def test_a_narrowed_square_bore_no_longer_lets_the_peg_in(task: Task) -> None:
+    g, part = task.geometry, scene_parts(task, Fault(bore_narrowing_m=0.4e-3))["fixed"]
+    assert reached(part, rectangle(np.array([g["width"], g["depth"]]) / 2, np.array([0.020]))).all()
 
 
 @by_task
@@ -95,9 +143,10 @@ def test_every_collider_is_convex_and_stays_off_the_table(task: Task) -> None:
 def test_pictures_show_solids_with_outward_faces(task: Task) -> None:
     g, parts = task.geometry, scene_parts(task)
     top = g["base"] + g["bore_depth"]
-    bore = np.pi * (g["width"] / 2) ** 2 * g["bore_depth"]
+    section = np.pi * (g["width"] / 2) ** 2 if task.family == "peg_round" else g["width"] * g["depth"]
+    bore = section * g["bore_depth"]
     wanted = {
-        "held": np.pi * (g["width"] / 2) ** 2 * g["length"],
+        "held": section * g["length"],
         "fixed": 0.040**2 * top - bore,
         "stand": 0.030**2 * top - bore,
     }
@@ -110,7 +159,7 @@ def test_pictures_show_solids_with_outward_faces(task: Task) -> None:
         assert mesh.face_normals[np.argmin(mesh.triangles_center[:, 2])][2] < -0.99, role
 
 
-@by_task
+@by_round
 def test_the_bore_can_be_seen_and_shown_wall_and_collider_agree(task: Task) -> None:
     g = task.geometry
     for role, clearance in (("fixed", "clearance"), ("stand", "stand_clearance")):
@@ -136,6 +185,7 @@ def test_an_unauthored_family_says_so() -> None:
 
 
 def test_bigger_tasks_have_bigger_pegs() -> None:
-    volumes = [solid(scene_parts(task)["held"]).volume for task in AUTHORED]
-    for smaller, larger in pairwise(volumes):
-        assert larger > smaller
+    for family in (ROUND, SQUARE):
+        volumes = [solid(scene_parts(task)["held"]).volume for task in family]
+        for smaller, larger in pairwise(volumes):
+            assert larger > smaller
