@@ -30,6 +30,8 @@ from pipeline.schema import FEATURES, Feature, body_feature
 
 SCHEMA = 1
 
+_REMEDY = "`demomill record` again puts it aside and replaces it"
+
 LOCK_PATIENCE_S = 5.0
 """How long a run's lock is waited for: the workers of a run that was just killed need a moment to die."""
 
@@ -249,9 +251,9 @@ def read_episode(folder: Path) -> Episode:
         )
         found = episode.content_hash()
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
-        raise DamagedEpisode(f"{folder}: damaged episode ({error}); move it away and record again") from None
+        raise DamagedEpisode(f"{folder}: damaged episode ({error}); {_REMEDY}") from None
     if found != meta["content_hash"]:
-        raise DamagedEpisode(f"{folder}: rows differ from the committed content hash; move it away and record again")
+        raise DamagedEpisode(f"{folder}: not what was committed, by its content hash; {_REMEDY}")
     return episode
 
 
@@ -265,11 +267,9 @@ def read_meta(folder: Path) -> dict[str, Any]:
         meta = json.loads((folder / "episode.json").read_text())
         missing = {*_META, "content_hash"} - set(meta)
     except (OSError, ValueError, TypeError) as error:
-        raise DamagedEpisode(f"{folder}: damaged episode ({error}); move it away and record again") from None
+        raise DamagedEpisode(f"{folder}: damaged episode ({error}); {_REMEDY}") from None
     if missing:
-        raise DamagedEpisode(
-            f"{folder}: episode.json lacks {', '.join(sorted(missing))}; move it away and record again"
-        )
+        raise DamagedEpisode(f"{folder}: episode.json lacks {', '.join(sorted(missing))}; {_REMEDY}")
     return dict(meta)
 
 

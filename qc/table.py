@@ -16,7 +16,6 @@ FILTERS = ("duplicates", "idle", "length", "mahalanobis", "neighbours")
 
 _NUMBERS = tuple(f"{name}_{number}" for name in FILTERS for number in ("score", "cutoff"))
 COLUMNS = (
-    "episode_index",
     "episode_id",
     "task",
     "content_hash",
@@ -108,11 +107,11 @@ def read_verdicts(path: Path | str) -> pd.DataFrame:
     Raises:
         QcError: if the file is missing, is no such table, or judges an episode twice.
     """
-    text = [name for name in COLUMNS if name not in (*_NUMBERS, "episode_index")]
+    text = [name for name in COLUMNS if name not in _NUMBERS]
     try:
         table = pd.read_csv(
             path,
-            dtype={"episode_index": "int64", **dict.fromkeys(text, "str"), **dict.fromkeys(_NUMBERS, "float64")},
+            dtype={**dict.fromkeys(text, "str"), **dict.fromkeys(_NUMBERS, "float64")},
             keep_default_na=False,
             na_values={name: [""] for name in _NUMBERS},
         )

@@ -167,7 +167,6 @@ def _score(detector: Filter, x: Any, cases: Sequence[_Case]) -> np.ndarray:
 def _table(cases: Sequence[_Case]) -> pd.DataFrame:
     rows = [
         {
-            "episode_index": index,
             "episode_id": case.episode.id,
             "task": case.episode.task,
             "content_hash": case.episode.content_hash,
@@ -178,6 +177,6 @@ def _table(cases: Sequence[_Case]) -> pd.DataFrame:
             **case.numbers,
             "not_assessed_by": ";".join(case.not_assessed),
         }
-        for index, case in enumerate(cases)
+        for case in cases
     ]
     return pd.DataFrame(rows, columns=list(COLUMNS))

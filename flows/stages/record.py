@@ -42,7 +42,7 @@ def require_usable(request: Request, dataset: Path) -> None:
     Raises:
         UserError: if one of them cannot be written or holds something else.
     """
-    require_replaceable(dataset.resolve(), request.root.resolve())
+    require_replaceable(dataset.resolve(), request.root.resolve(), request.recipe)
     Run.open(request.root, request.recipe)
     with explain_os_errors(dataset):
         dataset.parent.mkdir(parents=True, exist_ok=True)

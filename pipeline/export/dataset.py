@@ -64,7 +64,7 @@ def export(
             encoded differently from the others, nothing is kept, or ``out`` cannot be written.
     """
     run, out = Run(run_root), Path(out).resolve()
-    require_replaceable(out, run.root.resolve())
+    require_replaceable(out, run.root.resolve(), run.recipe)
     kept = select(run, verdicts, cameras, look)
     tasks = list({episode.task.id: episode.task for episode in kept}.values())
     with replaced_whole(out) as root:

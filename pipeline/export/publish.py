@@ -1,32 +1,44 @@
 """A folder that appears whole or not at all."""
 
 import fcntl
+import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from pipeline.errors import UserError
 from pipeline.export.layout import MANIFEST_PATH
-from pipeline.store import explain_os_errors, fsync
+from pipeline.store import canonical_json, explain_os_errors, fsync
 
 
-def require_replaceable(out: Path, source: Path) -> None:
+def require_replaceable(out: Path, source: Path, recipe: Mapping[str, Any]) -> None:
     """Refuse an output folder whose content is not ours to replace.
 
     Args:
         out: where the dataset will be.
         source: the run that it is made from, which must not be inside.
+        recipe: that run's recipe.
 
     Raises:
-        UserError: if ``out`` holds anything but an earlier export.
+        UserError: if ``out`` holds anything but an earlier export of a run with this recipe.
     """
     if not out.exists():
         return
     ours = out.is_dir() and ((out / MANIFEST_PATH).is_file() or not any(out.iterdir()))
     if not ours or source.is_relative_to(out):
         raise UserError(f"{out}: exists and is not an earlier export; choose a new folder for --out")
+    if (out / MANIFEST_PATH).is_file() and _exported_recipe(out) != json.loads(canonical_json(recipe)):
+        raise UserError(f"{out}: holds the export of another run; choose another --out, or remove that dataset")
+
+
+def _exported_recipe(out: Path) -> object:
+    try:
+        return json.loads((out / MANIFEST_PATH).read_text())["run"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 @contextmanager

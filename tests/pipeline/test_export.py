@@ -23,7 +23,7 @@ from pipeline.schema import FEATURES, FPS
 from pipeline.store import Run, read_meta
 from pipeline.tasks import get_task
 from pipeline.video import encode, probe, read_frames
-from tests.pipeline.factories import make_episode, painted, read_paint, write_run
+from tests.pipeline.factories import CAMERAS, make_episode, painted, read_paint, write_run
 
 EPISODES = (
     make_episode("peg_round_12mm", 1, length=21),
@@ -288,6 +288,18 @@ def test_a_folder_of_others_is_left_alone(small: tuple[Run, Path]) -> None:
     refused(run.root, run.root, "exists and is not an earlier export")
     refused(run.root, out / "thesis.tex", "exists and is not an earlier export")
     assert (out / "thesis.tex").read_text() == "years of work"
+
+
+def test_the_dataset_of_another_run_is_left_alone(small: tuple[Run, Path], tmp_path: Path) -> None:
+    run, out = small
+    other = Run.open(tmp_path / "other", {"run_seed": 8})
+    folder = other.commit(make_episode(run_seed=8, length=14))
+    for index, camera in enumerate(CAMERAS):
+        encode(folder / f"plain.{camera}.mp4", painted(0, 14, index), FPS)
+    export(other.root, out)
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    refused(run.root, out, "holds the export of another run")
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
 
 
 def test_an_export_that_holds_the_run_is_not_replaced(tmp_path: Path) -> None:
