@@ -20,6 +20,7 @@ from pipeline.tasks import HOME_JOINTS_RAD, HOME_TOLERANCE_RAD
 pytestmark = pytest.mark.sim
 
 TASK, SEED, EPISODES = "peg_round_8mm", 1000, 6
+SQUARE_PEGS = ("peg_square_8mm", "peg_square_12mm", "peg_square_16mm")
 ROUND_PEGS = ("peg_round_4mm", "peg_round_8mm", "peg_round_12mm", "peg_round_16mm")
 
 
@@ -167,7 +168,7 @@ def test_negative_controls_never_succeed(tmp_path: Path, control: dict[str, Any]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", ROUND_PEGS)
+@pytest.mark.parametrize("task", [*ROUND_PEGS, *SQUARE_PEGS])
 def test_success_rate(tmp_path: Path, task: str) -> None:
     rate = _record(tmp_path / "run", episodes=64, num_envs=16, tasks=(task,)).to_dict()["success_rate"]
     assert rate >= (0.90 if task == "peg_round_4mm" else 0.95)
