@@ -3,7 +3,6 @@
 Run as ``python -m flows.server LISTENER_FD``.
 """
 
-import ctypes
 import os
 import signal
 import socket
@@ -13,8 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pipeline.assets.cache import cache_dir
-
-_PR_SET_PDEATHSIG = 1
+from pipeline.process import die_with_parent
 
 
 @contextmanager
@@ -47,7 +45,7 @@ def prefect_server() -> Iterator[None]:
 
 def main(listener: int) -> None:
     """Serve on a listening socket until terminated."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    die_with_parent(signal.SIGTERM)
     import uvicorn
     from prefect.server.api.server import create_app
 

@@ -137,7 +137,7 @@ def _peg(section: str, size_mm: int) -> Task:
                 "base": BASE_THICKNESS_M,
                 "clearance": 0.2e-3,
                 "chamfer": 0.3e-3 if square else 1.0e-3,
-                "stand_clearance": 0.2e-3 if square else 0.5e-3,
+                "stand_clearance": 0.5e-3,
             }
         ),
         seat=Seat(offset_m=(0.0, 0.0, BASE_THICKNESS_M)),

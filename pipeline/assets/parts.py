@@ -22,6 +22,9 @@ SEGMENTS = 48
 TABLE_GAP_M = 0.0005
 """Blocks keep this far off the table: a contact between two bodies that never move would carry huge forces."""
 
+TABLE_SIZE_M = (1.4, 1.8, 0.04)
+TABLE_CENTRE_M = (0.35, 0.0, -0.02)
+
 FIXTURE_HALF_WIDTH_M = 0.020
 STAND_HALF_WIDTH_M = 0.015
 STAND_FRICTION = 0.01

@@ -6,8 +6,9 @@ import mujoco
 import numpy as np
 from PIL import Image
 
+from pipeline.assets.parts import TABLE_CENTRE_M, TABLE_SIZE_M
 from pipeline.render.cameras import CAMERAS, FOVY_RAD, HEIGHT_PX, WIDTH_PX, Camera
-from pipeline.render.scene import TABLE_CENTRE_M, TABLE_REPEAT, TABLE_SIZE_M, Scene, Surface
+from pipeline.render.scene import TABLE_REPEAT, Scene, Surface
 
 SUPERSAMPLING = 2
 """Pictures are rendered this many times wider and higher, then area-averaged."""

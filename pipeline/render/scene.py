@@ -12,8 +12,6 @@ from pipeline.assets.robot_visuals import robot_visuals
 from pipeline.render.look import Grain, Look, Material
 from pipeline.tasks import Task
 
-TABLE_SIZE_M = (1.4, 1.8, 0.04)
-TABLE_CENTRE_M = (0.35, 0.0, -0.02)
 TABLE_REPEAT = (3, 4)
 
 CREASE_RAD = 0.6

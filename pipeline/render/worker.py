@@ -4,10 +4,8 @@ For each line, the folder of an episode, it writes one line of JSON to the file 
 ``{"ok": false, "message": ..., "fatal": ...}`` where fatal means that other episodes would fail in the same way.
 """
 
-import ctypes
 import json
 import os
-import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -18,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from pipeline.errors import DamagedEpisode, UserError
+from pipeline.process import die_with_parent
 from pipeline.render import sidecar
 from pipeline.render.cameras import CAMERAS
 from pipeline.render.look import get_look
@@ -26,8 +25,6 @@ from pipeline.schema import FPS
 from pipeline.store import Episode, explain_os_errors, read_episode
 from pipeline.tasks import get_task
 from pipeline.video import encode, read_frames
-
-_PR_SET_PDEATHSIG = 1
 
 LEAST_CONTRAST = 4.0
 """Standard deviation of the levels (0 to 255) below which a picture shows nothing."""
@@ -69,7 +66,7 @@ class Job:
 
 def main(argv: list[str]) -> int:
     """Serve until standard input ends; die with the parent."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    die_with_parent()
     with os.fdopen(int(argv[2]), "w", buffering=1) as replies, EpisodeRenderer(Job.from_json(argv[1])) as episodes:
         for line in sys.stdin:
             reply: dict[str, object] = {"ok": True}

@@ -17,7 +17,7 @@ from pipeline.sim.contacts import ContactProbe, Signals
 from pipeline.sim.env import AssemblyEnv, assembly_env_cfg
 from pipeline.sim.native import NewtonNativeManager
 from pipeline.sim.servo import Servo
-from pipeline.sim.warp_contacts import WarpContacts, overflows
+from pipeline.sim.warp_contacts import WarpContacts
 from pipeline.tasks import HOME_JOINTS_RAD, Task
 from randomization.draws import StartPose
 
@@ -106,7 +106,7 @@ class Cell:
             self._place(env_id, StartPose(0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
         env.reset()
         self._solver = NewtonNativeManager.solver()
-        reader = ContactProbe if engine.native else WarpContacts
+        reader: type[ContactProbe | WarpContacts] = ContactProbe if engine.native else WarpContacts
         self._contacts = reader(self._solver, "held", "fixed", PAD_BODIES, GRIPPER_BASE)
         self._signals = Signals.silent(self.num_envs)
         self._check_gravity()
@@ -119,8 +119,7 @@ class Cell:
         self._env.reset(env_ids=ids)
         self._servo.reset(np.asarray(env_ids))
         self._signals.clear(np.asarray(env_ids))
-        if isinstance(self._contacts, ContactProbe):
-            self._contacts.clear(np.asarray(env_ids))
+        self._contacts.clear(np.asarray(env_ids))
 
     def set_active(self, active: list[bool]) -> None:
         """Choose the envs that are simulated; the others stand still and cost nothing on the native engine."""
@@ -188,7 +187,7 @@ class Cell:
 
     def faults(self, observation: Observation) -> list[str | None]:
         """What makes each env's physics untrustworthy since its reset, or None."""
-        found = list(self._solver.faults) if self._engine.native else overflows(self._solver)
+        found = self._contacts.faults(self._solver)
         bodies = observation.body_poses
         for env_id in range(self.num_envs):
             if found[env_id] is None and not np.isfinite(bodies[env_id]).all():

@@ -7,7 +7,8 @@ import numpy as np
 
 from pipeline.sim.native import NativeWorlds
 
-_HELD, _FIXED, _PADS = 1, 2, (4, 8)
+HELD, FIXED, PADS = 1, 2, (4, 8)
+"""Bits by which :func:`parts_of_geoms` tells the parts of interest."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,14 @@ def body_index(model: mujoco.MjModel, name: str) -> int:
     return found[0]
 
 
+def parts_of_geoms(model: mujoco.MjModel, held: str, fixed: str, pads: tuple[str, str]) -> np.ndarray:
+    """Bit of the part to which each geom belongs, (ngeom,); 0 for other bodies."""
+    part = np.zeros(model.ngeom, np.int8)
+    for bit, body in ((HELD, held), (FIXED, fixed), *zip(PADS, pads, strict=True)):
+        part[model.geom_bodyid == body_index(model, body)] = bit
+    return part
+
+
 class ContactProbe:
     """Reads contacts while :class:`~pipeline.sim.native.NativeWorlds` steps.
 
@@ -60,9 +69,7 @@ class ContactProbe:
     def __init__(self, engine: NativeWorlds, held: str, fixed: str, pads: tuple[str, str], gripper: str) -> None:
         model, _ = engine.world(0)
         worlds = engine.mjw_data.nworld
-        self._part = np.zeros(model.ngeom, np.int8)
-        for part, body in ((_HELD, held), (_FIXED, fixed), (_PADS[0], pads[0]), (_PADS[1], pads[1])):
-            self._part[model.geom_bodyid == body_index(model, body)] = part
+        self._part = parts_of_geoms(model, held, fixed, pads)
         self._gripper = body_index(model, gripper)
         self._root = int(model.body_rootid[self._gripper])
         self._penetration = np.zeros(worlds)
@@ -79,15 +86,15 @@ class ContactProbe:
             return
         address = contact.efc_address
         normal = np.where(address >= 0, data.efc_force[address], 0.0)
-        for side, pad in enumerate(_PADS):
+        for side, pad in enumerate(PADS):
             pressed = float(normal[(meeting & pad) > 0].sum())
             self._pad_force[world, side] = max(self._pad_force[world, side], pressed)
-        seated = np.flatnonzero(meeting == _HELD | _FIXED)
+        seated = np.flatnonzero(meeting == HELD | FIXED)
         if seated.size:
             self._penetration[world] = max(self._penetration[world], -float(contact.dist[seated].min()))
             active = seated[address[seated] >= 0]
             force = data.efc_force[address[active, None] + np.arange(3)]
-            sign = np.where(parts[active, 1] == _HELD, 1.0, -1.0)
+            sign = np.where(parts[active, 1] == HELD, 1.0, -1.0)
             total = np.einsum("n,nij,ni->j", sign, contact.frame[active].reshape(-1, 3, 3), force)
             self._force[world] = max(self._force[world], float(np.linalg.norm(total)))
 
@@ -95,6 +102,10 @@ class ContactProbe:
         """Forget what was read in some worlds, whose episodes start anew."""
         for array in (self._penetration, self._force, self._pad_force):
             array[worlds] = 0.0
+
+    def faults(self, engine: NativeWorlds) -> list[str | None]:
+        """What went wrong in each world since its last reset, or None."""
+        return list(engine.faults)
 
     def take(self, engine: NativeWorlds) -> Signals:
         """Signals since the last call; starts the next interval."""

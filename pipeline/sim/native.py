@@ -34,9 +34,11 @@ PER_WORLD_FIELDS = (
 INPUTS = ("qpos", "qvel", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat")
 STATES = ("qpos", "qvel", "qacc")
 
-MAX_JOINT_SPEED = 5000.0
-"""Generalised speed, rad/s or m/s, above which a world counts as diverged; a light peg squeezed by frictionless pads
-spins at a thousand."""
+MAX_SPEED = 100.0
+"""Speed, m/s of a part or rad/s of a joint, above which a world counts as diverged."""
+
+MAX_SPIN_RAD_S = 5000.0
+"""The same for the spin of a free part: a light peg squeezed by frictionless pads turns at a thousand."""
 
 _WARNINGS = {
     mujoco.mjtWarning.mjWARN_INERTIA: "singular inertia",
@@ -81,6 +83,7 @@ class NativeWorlds(SolverMuJoCo):
         self._inputs, self._states = (
             [self._wires(w, names) for w in range(len(self._worlds))] for names in (INPUTS, STATES)
         )
+        self._speed_limit = speed_limit(self.mj_model)
         self._pool = ThreadPoolExecutor(native_threads, thread_name_prefix="mj_step")
         self._seen_warnings = [data.warning.number.copy() for _, data in self._worlds]
         self.probe: Probe | None = None
@@ -154,14 +157,21 @@ class NativeWorlds(SolverMuJoCo):
             np.copyto(newtons, ours, casting="same_kind")
 
     def _fault(self, world: int, data: mujoco.MjData) -> str | None:
-        fastest = float(np.abs(data.qvel).max())
-        if not math.isfinite(fastest + float(data.qpos.sum())):
+        if not (math.isfinite(float(data.qvel.sum())) and math.isfinite(float(data.qpos.sum()))):
             return "not finite"
         counts = data.warning.number.copy()
         new, self._seen_warnings[world] = counts > self._seen_warnings[world], counts
-        if new.any():
-            return next((text for warning, text in _WARNINGS.items() if new[warning]), None)
-        return "diverged" if fastest > MAX_JOINT_SPEED else None
+        told = (text for warning, text in _WARNINGS.items() if new[warning])
+        return next(told, "diverged" if (np.abs(data.qvel) > self._speed_limit).any() else None)
+
+
+def speed_limit(model: mujoco.MjModel) -> np.ndarray:
+    """Largest credible speed of every degree of freedom, (nv,)."""
+    limit = np.full(model.nv, MAX_SPEED)
+    for free in np.flatnonzero(model.jnt_type == mujoco.mjtJoint.mjJNT_FREE):
+        first = model.jnt_dofadr[free]
+        limit[first + 3 : first + 6] = MAX_SPIN_RAD_S
+    return limit
 
 
 def fit_bounding_volumes(model: mujoco.MjModel) -> None:

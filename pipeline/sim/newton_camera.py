@@ -13,8 +13,9 @@ import warp as wp
 from newton.sensors import SensorTiledCamera
 from PIL import Image
 
+from pipeline.assets.parts import TABLE_CENTRE_M, TABLE_SIZE_M
 from pipeline.render.cameras import CAMERAS, FOVY_RAD, HEIGHT_PX, WIDTH_PX
-from pipeline.render.scene import TABLE_CENTRE_M, TABLE_SIZE_M, Scene, Surface
+from pipeline.render.scene import Scene, Surface
 
 DEVICE = "cpu"
 

@@ -25,8 +25,6 @@ from pipeline.tasks import Task
 PAD_FRICTION = 1.3
 TORSIONAL_FRICTION = 0.005
 ROLLING_FRICTION = 0.0001
-TABLE_SIZE_M = (1.4, 1.8, 0.04)
-TABLE_CENTRE_M = (0.35, 0.0, -0.02)
 
 Vector = np.ndarray | Sequence[float]
 
@@ -124,7 +122,7 @@ def _write_table(path: Path) -> None:
     stage, root = _stage(path, "table")
     cube = UsdGeom.Cube.Define(stage, root.GetPath().AppendChild("top"))
     cube.CreateSizeAttr(1.0)
-    _place(cube, TABLE_CENTRE_M, (1, 0, 0, 0), scale=TABLE_SIZE_M)
+    _place(cube, parts.TABLE_CENTRE_M, (1, 0, 0, 0), scale=parts.TABLE_SIZE_M)
     _collide(stage, cube.GetPrim(), TABLE)
     stage.Save()
 

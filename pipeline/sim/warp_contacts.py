@@ -4,7 +4,7 @@ import mujoco_warp
 import numpy as np
 from newton.solvers import SolverMuJoCo
 
-from pipeline.sim.contacts import Signals, body_index, wrench_in_frame
+from pipeline.sim.contacts import FIXED, HELD, PADS, Signals, body_index, parts_of_geoms, wrench_in_frame
 
 
 class WarpContacts:
@@ -17,10 +17,19 @@ class WarpContacts:
 
     def __init__(self, solver: SolverMuJoCo, held: str, fixed: str, pads: tuple[str, str], gripper: str) -> None:
         model = solver.mj_model
-        self._held, self._fixed = (model.geom_bodyid == body_index(model, name) for name in (held, fixed))
-        self._pads = tuple(model.geom_bodyid == body_index(model, pad) for pad in pads)
+        self._part = parts_of_geoms(model, held, fixed, pads)
         self._gripper = body_index(model, gripper)
         self._root = int(model.body_rootid[self._gripper])
+
+    def clear(self, worlds: np.ndarray) -> None:
+        """Forget what was read in some worlds: nothing is kept between control steps."""
+
+    def faults(self, solver: SolverMuJoCo) -> list[str | None]:
+        """Per world, whether contacts or constraints were dropped for lack of room, else None."""
+        data = solver.mjw_data
+        if int(data.nacon.numpy()[0]) > data.naconmax:
+            return ["contact overflow"] * data.nworld
+        return ["constraint overflow" if rows > data.njmax else None for rows in data.nefc.numpy()]
 
     def take(self, solver: SolverMuJoCo) -> Signals:
         """Signals of the last solver step."""
@@ -32,16 +41,17 @@ class WarpContacts:
             getattr(contact, name).numpy()[:count] for name in ("geom", "worldid", "dist", "efc_address", "frame")
         )
         force = self._forces(data.efc.force.numpy(), world, address)
-        first, second = geom.T
-        joint = (self._held[first] & self._fixed[second]) | (self._fixed[first] & self._held[second])
+        parts = self._part[geom]
+        meeting = parts[:, 0] | parts[:, 1]
+        joint = meeting == HELD | FIXED
         np.maximum.at(signals.penetration_m, world[joint], -dist[joint])
-        sign = np.where(self._held[second], 1.0, -1.0)
+        sign = np.where(parts[:, 1] == HELD, 1.0, -1.0)
         total = np.zeros((data.nworld, 3))
         on_held = sign[:, None] * np.einsum("nij,ni->nj", frame.reshape(-1, 3, 3), force)
         np.add.at(total, world[joint], on_held[joint])
         signals.fixture_force_n[:] = np.linalg.norm(total, axis=1)
-        for side, pad in enumerate(self._pads):
-            touching = pad[first] | pad[second]
+        for side, pad in enumerate(PADS):
+            touching = (meeting & pad) > 0
             np.add.at(signals.pad_force_n[:, side], world[touching], force[touching, 0])
         self._wrench(solver, signals.wrist_wrench)
         return signals
@@ -54,16 +64,6 @@ class WarpContacts:
     def _wrench(self, solver: SolverMuJoCo, out: np.ndarray) -> None:
         model, data, body = solver.mjw_model, solver.mjw_data, self._gripper
         mujoco_warp.rne_postconstraint(model, data)
-        spatial, arm = (
-            data.cfrc_int.numpy()[:, body],
-            data.subtree_com.numpy()[:, self._root] - data.xpos.numpy()[:, body],
-        )
+        spatial = data.cfrc_int.numpy()[:, body]
+        arm = data.subtree_com.numpy()[:, self._root] - data.xpos.numpy()[:, body]
         out[:] = wrench_in_frame(spatial, arm, data.xmat.numpy()[:, body].reshape(-1, 3, 3))
-
-
-def overflows(solver: SolverMuJoCo) -> list[str | None]:
-    """Per world, whether contacts or constraints were dropped for lack of room."""
-    data = solver.mjw_data
-    if int(data.nacon.numpy()[0]) > data.naconmax:
-        return ["contact overflow"] * data.nworld
-    return ["constraint overflow" if rows > data.njmax else None for rows in data.nefc.numpy()]

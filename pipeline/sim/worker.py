@@ -3,10 +3,8 @@
 It writes one JSON line per event to the file descriptor: ``ready``, ``episode`` (committed), ``error``, ``done``.
 """
 
-import ctypes
 import json
 import os
-import signal
 import sys
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -15,10 +13,9 @@ from pipeline.assets.cache import cache_dir
 from pipeline.engine import Engine
 from pipeline.errors import UserError
 from pipeline.faults import Fault
+from pipeline.process import die_with_parent
 from pipeline.store import Episode, Run
 from pipeline.tasks import get_task
-
-_PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True)
@@ -61,7 +58,7 @@ class Shard:
 
 def main(argv: list[str]) -> int:
     """Record the shard named on the command line."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    die_with_parent()
     shard = Shard.from_json(argv[1])
     with os.fdopen(int(argv[2]), "w", buffering=1) as events:
 

@@ -6,12 +6,15 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from experts.contract import Action, View
-from experts.motion import TOOL_DOWN_XYZW
+from experts.motion import TOOL_DOWN_XYZW, heading, wrap
 from pipeline.tasks import Task
 from randomization.draws import Draws
 
 GRASP_ABOVE_BASE_M = 0.045
 """Tool centre above the peg's base when the fingers are on its shaft."""
+
+FITS_WITHIN_RAD = 0.03
+"""Angle to its hole within which a square peg goes in."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,8 @@ class Bench:
         starts = [draw.start for draw in draws]
         self.held = np.array([np.add(task.held_pos_m, (s.held_x_m, s.held_y_m, self.bottom)) for s in starts])
         self.hole = np.array([np.add(task.fixed_pos_m, (s.fixed_x_m, s.fixed_y_m, 0.0)) for s in starts])
+        self.hole_quat = Rotation.from_rotvec([(0.0, 0.0, s.fixed_yaw_rad) for s in starts]).as_quat()
+        self._square = task.family == "peg_square"
         self.tool = np.tile((0.42, 0.0, 0.30), (n, 1))
         self.tool_quat = np.tile(TOOL_DOWN_XYZW, (n, 1))
         self.held_quat = np.tile((0.0, 0.0, 0.0, 1.0), (n, 1))
@@ -74,7 +79,7 @@ class Bench:
             held_quat_xyzw=self.held_quat.copy(),
             held_vel_m_s=self._speed.copy(),
             fixed_pos_m=self.hole.copy(),
-            fixed_quat_xyzw=np.tile((0.0, 0.0, 0.0, 1.0), (n, 1)),
+            fixed_quat_xyzw=self.hole_quat.copy(),
             tool_pos_m=self.tool.copy(),
             tool_quat_xyzw=self.tool_quat.copy(),
             joint_pos_rad=np.zeros((n, 7)),
@@ -98,7 +103,7 @@ class Bench:
                 self._carry(env, mishap)
             elif self._over_hole(env) and self.held[env, 2] < self.mouth:
                 self.held[env, 2] = self.bottom
-                self.held_quat[env] = (0.0, 0.0, 0.0, 1.0)
+                self.held_quat[env] = self.hole_quat[env]
         self._speed = (self.held - before) * 15.0
 
     def _move_fingers(self, env: int, mishap: Mishap, grip: float) -> None:
@@ -116,12 +121,17 @@ class Bench:
     def _over_hole(self, env: int) -> bool:
         return bool(np.linalg.norm(self.held[env, :2] - self.hole[env, :2]) < 0.4e-3)
 
+    def _fits(self, env: int) -> bool:
+        """Whether the peg is turned as its hole is; a square one fits at two angles."""
+        turns = heading(np.stack([self.held_quat[env], self.hole_quat[env]]))
+        return not self._square or abs(float(wrap(turns[:1] - turns[1:], np.pi)[0])) < FITS_WITHIN_RAD
+
     def _carry(self, env: int, mishap: Mishap) -> None:
         sway = mishap.drift_m * (1.0 if self._now % 2 else -1.0)
         wanted = self.tool[env] + self._offset[env] + (sway, 0.0, 0.0)
         near_fixture = np.abs(wanted[:2] - self.hole[env, :2]).max() < 0.02
         if near_fixture:
-            inside = np.linalg.norm(wanted[:2] - self.hole[env, :2]) < 0.4e-3 and not mishap.plugged
+            inside = self._fits(env) and np.linalg.norm(wanted[:2] - self.hole[env, :2]) < 0.4e-3 and not mishap.plugged
             blocked = max(0.0, (self.bottom if inside else self.mouth) - wanted[2])
             wanted[2] += blocked
             self.tool[env, 2] += blocked

@@ -1,4 +1,4 @@
-"""The round-peg expert in a world without physics: its phases and their exits, and the names of its failures."""
+"""The peg expert in a world without physics: its phases and their exits, and the names of its failures."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,20 +13,20 @@ from experts import EXPERTS
 from experts.contract import Action, Expert, View
 from experts.motion import upright_error
 from experts.peg import COMPLIANCE_M, FAST, HOLD_STEPS, LEAN_LIMIT_RAD, OFF_CENTRE_M, PegExpert
-from pipeline.tasks import get_task
+from pipeline.tasks import Task, get_task
 from randomization.draws import Draws, draw_episode
 from randomization.seeds import episode_seed
 from tests.experts.kinematics import Bench, Mishap
 
-TASK = get_task("peg_round_8mm")
+TASK, SQUARE = get_task("peg_round_8mm"), get_task("peg_square_8mm")
 LONGEST_STEPS = int(TASK.timeout_s * 15)
 
 Watch = Callable[[View, Action], None]
 
 
-def draws(*attempts: int) -> list[Draws]:
-    seeds = [episode_seed(1, TASK.id, attempt) for attempt in attempts]
-    return [draw_episode(seed, TASK.family, TASK.start_ranges, TASK.competence_ranges) for seed in seeds]
+def draws(*attempts: int, task: Task = TASK) -> list[Draws]:
+    seeds = [episode_seed(1, task.id, attempt) for attempt in attempts]
+    return [draw_episode(seed, task.family, task.start_ranges, task.competence_ranges) for seed in seeds]
 
 
 def expert(num_envs: int, hole_error_m: tuple[float, float] = (0.0, 0.0)) -> Expert:
@@ -213,6 +213,21 @@ def test_depth_is_frozen_while_the_peg_is_off_centre() -> None:
     tape = play(bench, actor, drawn, watch)[0]
     assert tape.failure is None, "it is aligned again"
     assert "retract" in tape.visited
+
+
+@pytest.mark.parametrize(("clocks", "failure"), [(True, None), (False, "jammed_at_mouth")])
+def test_a_square_peg_is_turned_as_its_hole_is(clocks: bool, failure: str | None) -> None:
+    drawn = [
+        d for d in draws(*range(12), task=SQUARE) if abs(d.start.fixed_yaw_rad - d.competence.grasp_roll_rad) > 0.1
+    ]
+    assert len(drawn) > 3
+    g = SQUARE.geometry
+    actor = PegExpert(len(drawn), g["base"], g["base"] + g["bore_depth"], clocks=clocks)
+    bench = Bench(SQUARE, drawn)
+    tapes = play(bench, actor, drawn)
+    assert {tape.failure for tape in tapes} == {failure}
+    if clocks:
+        np.testing.assert_allclose(bench.held[:, 2], bench.bottom)
 
 
 def test_one_envs_mishap_is_its_own() -> None:

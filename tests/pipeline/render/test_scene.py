@@ -3,13 +3,8 @@ import pytest
 
 from pipeline.assets.parts import AUTHORS
 from pipeline.render.look import PLAIN, Grain
-from pipeline.render.scene import TABLE_CENTRE_M, TABLE_SIZE_M, TEXTURE_PX, build_scene, draw_grain
-from pipeline.sim import usd
+from pipeline.render.scene import TEXTURE_PX, build_scene, draw_grain
 from pipeline.tasks import CATALOGUE, get_task
-
-
-def test_the_table_is_the_one_that_physics_knows() -> None:
-    assert (TABLE_SIZE_M, TABLE_CENTRE_M) == (usd.TABLE_SIZE_M, usd.TABLE_CENTRE_M)
 
 
 @pytest.mark.parametrize("task_id", [task.id for task in map(get_task, CATALOGUE) if task.family in AUTHORS])

@@ -1,5 +1,6 @@
 """Questions put to one simulator; run in a process of its own, it prints one JSON object of answers."""
 
+import copy
 import json
 import os
 from typing import Any
@@ -9,6 +10,7 @@ from pipeline.assets.cache import cache_dir
 os.environ.setdefault("WARP_CACHE_PATH", str(cache_dir() / "warp"))
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
+import mujoco
 import numpy as np
 import torch
 from newton import ModelFlags
@@ -18,8 +20,9 @@ from experts import EXPERTS
 from pipeline.engine import Engine
 from pipeline.schema import FPS
 from pipeline.sim.cell import Cell, Observation, open_cell
-from pipeline.sim.native import NewtonNativeManager
-from pipeline.sim.recorder import record
+from pipeline.sim.contacts import body_index
+from pipeline.sim.native import NewtonNativeManager, speed_limit
+from pipeline.sim.recorder import _Recorder, record
 from pipeline.store import Episode
 from pipeline.success import Judge
 from pipeline.tasks import get_task
@@ -39,10 +42,12 @@ def main() -> None:
             free_fall,
             dropped_beside_the_hole,
             dropped_into_the_hole,
+            contacts_missed,
             reset_of_one,
             model_change,
             ramming,
             divergence,
+            speed_limits,
         ):
             cell.reset(EVERYONE, [NOMINAL] * ENVS)
             answers[question.__name__] = question(cell)
@@ -118,6 +123,35 @@ def dropped_into_the_hole(cell: Cell) -> list[bool]:
     return _judged(_idle(cell, 30))
 
 
+def contacts_missed(cell: Cell) -> dict[str, int]:
+    """Contacts of a whole episode against those of a search without bounding volumes."""
+    solver = NewtonNativeManager.solver()
+    exhaustive = [copy.copy(solver.world(world)[0]) for world in EVERYONE]
+    for model in exhaustive:
+        model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
+    expert = EXPERTS[TASK.family](ENVS, TASK.geometry, (0.0, 0.0))
+    recorder = _Recorder(cell, expert, Engine(threads=2), 1000, EVERYONE.copy(), {})
+    found = {"states": 0, "contacts": 0, "states that differ": 0}
+    while recorder.busy:
+        recorder.advance()
+        for world in EVERYONE:
+            model, data = solver.world(world)
+            ours, all_of_them = _contacts(model, data), _contacts(exhaustive[world], data)
+            found["states"] += 1
+            found["contacts"] += len(all_of_them)
+            found["states that differ"] += ours != all_of_them
+    cell.set_active([True] * ENVS)
+    return found
+
+
+def _contacts(model: mujoco.MjModel, state: mujoco.MjData) -> list[tuple[int, int, float]]:
+    data = mujoco.MjData(model)
+    data.qpos[:] = state.qpos
+    mujoco.mj_fwdPosition(model, data)
+    pairs = zip(data.contact.geom.tolist(), data.contact.dist.tolist(), strict=True)
+    return sorted((a, b, round(distance, 9)) for (a, b), distance in pairs)
+
+
 def reset_of_one(cell: Cell) -> dict[str, bool]:
     """Whether envs go on as they would have when another one is reset among them."""
     finals = []
@@ -170,6 +204,14 @@ def divergence(cell: Cell) -> list[str | None]:
     joints[2] = 1e4
     cell._robot.write_joint_velocity_to_sim_index(velocity=joints)
     return cell.faults(_idle(cell, 1)[-1])
+
+
+def speed_limits(cell: Cell) -> dict[str, float]:
+    """Of a robot's joint, and of the peg's travel and spin."""
+    model, _ = NewtonNativeManager.solver().world(0)
+    limit = speed_limit(model)
+    peg = int(model.body_dofadr[body_index(model, "held")])
+    return {"joint": float(limit[0]), "travel": float(limit[peg]), "spin": float(limit[peg + 3])}
 
 
 if __name__ == "__main__":

@@ -40,6 +40,17 @@ def test_ramming_seats_the_peg_but_does_not_pass(answers: dict[str, Any]) -> Non
     assert {"penetration_over_limit", "force_over_limit"} & {episode["reason"] for episode in answers["ramming"]}
 
 
+def test_no_contact_is_missed(answers: dict[str, Any]) -> None:
+    found = answers["contacts_missed"]
+    assert found["states"] > 600
+    assert found["contacts"] > found["states"]
+    assert found["states that differ"] == 0
+
+
+def test_only_a_free_parts_spin_may_be_fast(answers: dict[str, Any]) -> None:
+    assert answers["speed_limits"] == {"joint": 100.0, "travel": 100.0, "spin": 5000.0}
+
+
 def test_resetting_one_env_leaves_the_others_bit_identical(answers: dict[str, Any]) -> None:
     assert answers["reset_of_one"] == {"others": True, "itself": False}
 
