@@ -1,12 +1,41 @@
 """The contract between experts and envs: what an expert may see, and what it may ask for."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from randomization.draws import Draws
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """What an expert knows of its task beforehand.
+
+    Attributes:
+        geometry: dimensions of the parts, metres unless the name says otherwise.
+        seat_offset_m: where the held part's root belongs, from the fixed part's root and in its frame.
+    """
+
+    geometry: Mapping[str, float]
+    seat_offset_m: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Handicap:
+    """What an expert is told wrongly or must not do: controls that must not succeed.
+
+    Attributes:
+        seat_error_m: (2,) added to where it is told that the seat is.
+        skill_off: without what its family needs: square pegs are not clocked, gears are pressed half a tooth pitch off
+            and not searched, nuts are pressed and not turned.
+        wrong_way: nuts are turned against their thread.
+    """
+
+    seat_error_m: tuple[float, float] = (0.0, 0.0)
+    skill_off: bool = False
+    wrong_way: bool = False
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from experts.contract import Handicap
 from pipeline.engine import Engine
 from pipeline.errors import DamagedEpisode, UserError
 from pipeline.faults import Fault
@@ -34,7 +35,7 @@ class Request:
         run_seed: with task and attempt it fixes every draw.
         num_envs: parallel envs of a worker; does not change the episodes.
         workers: worker processes at a time, each with one task.
-        fault, hole_error_m: deliberate faults, for negative controls.
+        fault, handicap: of negative controls.
     """
 
     root: Path
@@ -45,7 +46,7 @@ class Request:
     num_envs: int = 16
     workers: int = 1
     fault: Fault = Fault()
-    hole_error_m: tuple[float, float] = (0.0, 0.0)
+    handicap: Handicap = Handicap()
 
     def __post_init__(self) -> None:
         for task in self.tasks:
@@ -62,11 +63,11 @@ class Request:
     @property
     def recipe(self) -> dict[str, Any]:
         """What every episode of a run folder has in common."""
-        fault = {"bore_narrowing_m": self.fault.bore_narrowing_m, "pad_friction": self.fault.pad_friction}
         return {
             "run_seed": self.run_seed,
             "engine": self.engine.to_dict(),
-            "fault": {**fault, "hole_error_m": list(self.hole_error_m)},
+            "fault": asdict(self.fault),
+            "handicap": {**asdict(self.handicap), "seat_error_m": list(self.handicap.seat_error_m)},
         }
 
 
@@ -161,7 +162,7 @@ def _missing(run: Run, request: Request, task: str, listen: Listener) -> Shard:
         num_envs=min(request.num_envs, max(1, len(attempts))),
         engine=request.engine,
         fault=request.fault,
-        hole_error_m=request.hole_error_m,
+        handicap=request.handicap,
     )
 
 

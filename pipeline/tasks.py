@@ -188,6 +188,7 @@ def _gear(size: str, teeth: int, mass_kg: float, shaft_x_m: float) -> Task:
                 "grip_x_m": (-0.001, 0.001),
                 "grip_y_m": (-0.001, 0.001),
                 "wiggle_period_steps": (42.0, 54.0),
+                "wiggle_sign": (-1.0, 1.0),
             }
         ),
         timeout_s=52.0,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -31,19 +31,17 @@ class StartPose:
 
 
 @dataclass(frozen=True)
-class PegCompetence:
-    """How this episode's peg expert moves.
+class Competence:
+    """How this episode's expert moves: what every family has in common.
 
     Attributes:
-        grasp_roll_rad: wrist angle about the approach axis, from the nearest upright grasp.
-        grasp_depth_m: height of the grasp along the shaft, from the nominal one.
-        grip_x_m, grip_y_m: where the fingers close, from the shaft's axis.
+        grasp_depth_m: height of the grasp, from the nominal one.
+        grip_x_m, grip_y_m: where the fingers close, from the part's axis, along and across the wrist.
         hover_height_m: added to the height of the first way point.
         lift_height_m: added to the height of transport.
         grasp_dwell_steps: control steps that the fingers are given to close.
     """
 
-    grasp_roll_rad: float
     grasp_depth_m: float
     grip_x_m: float
     grip_y_m: float
@@ -52,10 +50,50 @@ class PegCompetence:
     grasp_dwell_steps: int
 
     @classmethod
-    def sample(cls, rng: np.random.Generator, ranges: Mapping[str, tuple[float, float]]) -> "PegCompetence":
-        """Uniform in ``ranges``, axis by axis in the order of the fields."""
-        drawn = {f.name: float(rng.uniform(*ranges[f.name])) for f in fields(cls)}
-        return cls(**{**drawn, "grasp_dwell_steps": round(drawn["grasp_dwell_steps"])})  # type: ignore[arg-type]
+    def sample(cls, rng: np.random.Generator, ranges: Mapping[str, tuple[float, float]]) -> Self:
+        """Uniform in ``ranges``, axis by axis in the order of the fields; whole steps are rounded."""
+        drawn = {field.name: (field.type, rng.uniform(*ranges[field.name])) for field in fields(cls)}
+        values: dict[str, Any] = {k: round(v) if kind is int else float(v) for k, (kind, v) in drawn.items()}
+        return cls(**values)
+
+
+@dataclass(frozen=True)
+class PegCompetence(Competence):
+    """Of a peg expert.
+
+    Attributes:
+        grasp_roll_rad: wrist angle about the approach axis, from the nearest upright grasp.
+    """
+
+    grasp_roll_rad: float
+
+
+@dataclass(frozen=True)
+class GearCompetence(Competence):
+    """Of a gear expert.
+
+    Attributes:
+        tooth_pitch_fraction: wrist angle of the grasp, from the nearest upright one, in tooth pitches.
+        wiggle_period_steps: control steps of one sweep to and fro in search of the teeth.
+        wiggle_sign: which way it sweeps first: the sign counts.
+    """
+
+    tooth_pitch_fraction: float
+    wiggle_period_steps: float
+    wiggle_sign: float
+
+
+@dataclass(frozen=True)
+class NutCompetence(Competence):
+    """Of a nut expert.
+
+    Attributes:
+        grasp_roll_rad: wrist angle about the approach axis, from square on the flats.
+        turn_rate_rad_per_step: speed of a stroke.
+    """
+
+    grasp_roll_rad: float
+    turn_rate_rad_per_step: float
 
 
 @dataclass(frozen=True)
@@ -63,14 +101,14 @@ class Draws:
     """All draws of one episode."""
 
     start: StartPose
-    competence: PegCompetence
+    competence: Competence
 
     def to_dict(self) -> dict[str, Any]:
         """Plain nested dictionary, as stored with the episode."""
         return asdict(self)
 
 
-COMPETENCE = {"peg_round": PegCompetence, "peg_square": PegCompetence}
+COMPETENCE: Mapping[str, type[Competence]] = {"peg_round": PegCompetence, "peg_square": PegCompetence}
 """Competence axes of each family that has an expert."""
 
 

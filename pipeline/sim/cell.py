@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -80,7 +80,7 @@ def open_cell(task: Task, num_envs: int, engine: Engine, fault: Fault | None = N
     with launch_simulation(cfg):
         env = AssemblyEnv(cfg)
         try:
-            yield Cell(task, env, engine)
+            yield Cell(task, env, engine, fault or Fault())
         finally:
             env.close()
 
@@ -92,8 +92,8 @@ class Cell:
         bodies: names behind the body axis of :attr:`Observation.body_poses`.
     """
 
-    def __init__(self, task: Task, env: AssemblyEnv, engine: Engine) -> None:
-        self.task, self.num_envs = task, env.num_envs
+    def __init__(self, task: Task, env: AssemblyEnv, engine: Engine, fault: Fault) -> None:
+        self.task, self.num_envs, self._fault = task, env.num_envs, fault
         self._env, self._engine = env, engine
         self._robot = env.scene["robot"]
         self._roles = tuple(env.start_poses)
@@ -127,6 +127,8 @@ class Cell:
             self._solver.active = np.asarray(active)
 
     def _place(self, env_id: int, start: StartPose) -> None:
+        if self._fault.fixed_yaw_rad is not None:
+            start = replace(start, fixed_yaw_rad=self._fault.fixed_yaw_rad)
         for role, pose in start_poses(self.task, start).items():
             self._env.place(env_id, role, pose)
 

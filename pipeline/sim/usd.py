@@ -16,7 +16,7 @@ import trimesh
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade, Vt
 
 from pipeline import __version__
-from pipeline.assets import parts, robot
+from pipeline.assets import parts, robot, shapes
 from pipeline.assets.cache import cache_dir
 from pipeline.assets.robot_visuals import robot_visuals
 from pipeline.faults import Fault
@@ -127,7 +127,7 @@ def _write_table(path: Path) -> None:
     stage.Save()
 
 
-def _part_writer(role: str, part: parts.Part) -> Callable[[Path], None]:
+def _part_writer(role: str, part: shapes.Part) -> Callable[[Path], None]:
     def write(path: Path) -> None:
         stage, root = _stage(path, role)
         UsdPhysics.RigidBodyAPI.Apply(root)
@@ -135,14 +135,14 @@ def _part_writer(role: str, part: parts.Part) -> Callable[[Path], None]:
         contact = part_contact(role, part.friction)
         for i, collider in enumerate(part.colliders):
             where = root.GetPath().AppendChild(f"collider_{i}")
-            if isinstance(collider, parts.Cylinder):
+            if isinstance(collider, shapes.Cylinder):
                 shape = UsdGeom.Cylinder.Define(stage, where)
                 shape.CreateRadiusAttr(collider.radius)
                 shape.CreateHeightAttr(collider.height)
                 shape.CreateAxisAttr(UsdGeom.Tokens.z)
                 _place(shape, (0.0, 0.0, collider.z0 + collider.height / 2), (1, 0, 0, 0))
                 _collide(stage, shape.GetPrim(), contact)
-            elif isinstance(collider, parts.Box):
+            elif isinstance(collider, shapes.Box):
                 cube = UsdGeom.Cube.Define(stage, where)
                 cube.CreateSizeAttr(1.0)
                 _place(cube, (0.0, 0.0, collider.z0 + collider.size[2] / 2), (1, 0, 0, 0), scale=collider.size)
@@ -156,7 +156,7 @@ def _part_writer(role: str, part: parts.Part) -> Callable[[Path], None]:
     return write
 
 
-def _mass_properties(part: parts.Part) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+def _mass_properties(part: shapes.Part) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
     """Mass, centre, principal inertia and axes (wxyz) of the visible solid at even density."""
     solid = trimesh.util.concatenate([trimesh.Trimesh(m.vertices, m.faces) for m in part.visuals])
     assert isinstance(solid, trimesh.Trimesh)

@@ -9,6 +9,7 @@ import sys
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from experts.contract import Handicap
 from pipeline.assets.cache import cache_dir
 from pipeline.engine import Engine
 from pipeline.errors import UserError
@@ -25,7 +26,7 @@ class Shard:
     Attributes:
         root: run folder.
         attempts: numbers of the attempts to make.
-        fault, hole_error_m: deliberate faults, for negative controls.
+        fault, handicap: of negative controls.
     """
 
     root: str
@@ -35,7 +36,7 @@ class Shard:
     num_envs: int
     engine: Engine
     fault: Fault = Fault()
-    hole_error_m: tuple[float, float] = (0.0, 0.0)
+    handicap: Handicap = Handicap()
 
     def to_json(self) -> str:
         """One line of JSON."""
@@ -51,7 +52,7 @@ class Shard:
                 "attempts": tuple(raw["attempts"]),
                 "engine": Engine(**raw["engine"]),
                 "fault": Fault(**raw["fault"]),
-                "hole_error_m": tuple(raw["hole_error_m"]),
+                "handicap": Handicap(**{**raw["handicap"], "seat_error_m": tuple(raw["handicap"]["seat_error_m"])}),
             }
         )
 
@@ -79,13 +80,14 @@ def _record(shard: Shard, tell: Any) -> None:
     if shard.engine.device == "cpu":
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
     from experts import EXPERTS
+    from experts.contract import Assembly
     from pipeline.sim.cell import open_cell
     from pipeline.sim.recorder import record
 
     task, run = get_task(shard.task), Run(shard.root)
     extra: dict[str, Any] = {}
-    if shard.fault != Fault() or any(shard.hole_error_m):
-        extra = {"fault": {**asdict(shard.fault), "hole_error_m": list(shard.hole_error_m)}}
+    if (shard.fault, shard.handicap) != (Fault(), Handicap()):
+        extra = {"fault": asdict(shard.fault), "handicap": asdict(shard.handicap)}
 
     def commit(episode: Episode) -> None:
         run.commit(episode)
@@ -93,7 +95,7 @@ def _record(shard: Shard, tell: Any) -> None:
 
     with open_cell(task, shard.num_envs, shard.engine, shard.fault) as cell:
         tell("ready")
-        expert = EXPERTS[task.family](shard.num_envs, task.geometry, shard.hole_error_m)
+        expert = EXPERTS[task.family](shard.num_envs, Assembly(task.geometry, task.seat.offset_m), shard.handicap)
         record(cell, expert, shard.engine, shard.run_seed, shard.attempts, commit, extra)
 
 

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from experts import EXPERTS
-from experts.contract import Action, Expert, View
+from experts.carry import FAST, LEAN_LIMIT_RAD
+from experts.contract import Action, Assembly, Expert, Handicap, View
 from experts.motion import upright_error
-from experts.peg import COMPLIANCE_M, FAST, HOLD_STEPS, LEAN_LIMIT_RAD, OFF_CENTRE_M, PegExpert
+from experts.peg import COMPLIANCE_M, HOLD_STEPS, OFF_CENTRE_M, PegExpert
 from pipeline.tasks import Task, get_task
-from randomization.draws import Draws, draw_episode
+from randomization.draws import Draws, PegCompetence, draw_episode
 from randomization.seeds import episode_seed
 from tests.experts.kinematics import Bench, Mishap
 
@@ -29,8 +30,13 @@ def draws(*attempts: int, task: Task = TASK) -> list[Draws]:
     return [draw_episode(seed, task.family, task.start_ranges, task.competence_ranges) for seed in seeds]
 
 
-def expert(num_envs: int, hole_error_m: tuple[float, float] = (0.0, 0.0)) -> Expert:
-    return EXPERTS[TASK.family](num_envs, TASK.geometry, hole_error_m)
+def grasp_roll(drawn: Draws) -> float:
+    assert isinstance(drawn.competence, PegCompetence)
+    return drawn.competence.grasp_roll_rad
+
+
+def expert(num_envs: int, handicap: Handicap = Handicap(), task: Task = TASK) -> Expert:
+    return EXPERTS[task.family](num_envs, Assembly(task.geometry, task.seat.offset_m), handicap)
 
 
 @dataclass
@@ -147,7 +153,7 @@ def test_a_jam_is_retried_before_it_is_given_up() -> None:
 def test_told_the_wrong_hole_it_does_not_seat(error: tuple[float, float]) -> None:
     drawn = draws(0)
     bench = Bench(TASK, drawn)
-    tape = play(bench, expert(1, error), drawn)[0]
+    tape = play(bench, expert(1, Handicap(seat_error_m=error)), drawn)[0]
     assert tape.failure == "jammed_at_mouth"
     assert bench.held[0, 2] >= bench.mouth
 
@@ -217,12 +223,9 @@ def test_depth_is_frozen_while_the_peg_is_off_centre() -> None:
 
 @pytest.mark.parametrize(("clocks", "failure"), [(True, None), (False, "jammed_at_mouth")])
 def test_a_square_peg_is_turned_as_its_hole_is(clocks: bool, failure: str | None) -> None:
-    drawn = [
-        d for d in draws(*range(12), task=SQUARE) if abs(d.start.fixed_yaw_rad - d.competence.grasp_roll_rad) > 0.1
-    ]
+    drawn = [d for d in draws(*range(12), task=SQUARE) if abs(d.start.fixed_yaw_rad - grasp_roll(d)) > 0.1]
     assert len(drawn) > 3
-    g = SQUARE.geometry
-    actor = PegExpert(len(drawn), g["base"], g["base"] + g["bore_depth"], clocks=clocks)
+    actor = expert(len(drawn), Handicap(skill_off=not clocks), SQUARE)
     bench = Bench(SQUARE, drawn)
     tapes = play(bench, actor, drawn)
     assert {tape.failure for tape in tapes} == {failure}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from experts.contract import Handicap
 from pipeline.engine import Engine
 from pipeline.errors import UserError
 from pipeline.faults import Fault
@@ -112,7 +113,7 @@ def test_a_recipe_holds_what_episodes_depend_on_and_nothing_else(request_of: Cal
         {"run_seed": 4},
         {"engine": Engine(substeps=12)},
         {"fault": Fault(pad_friction=0.0)},
-        {"hole_error_m": (0.004, 0.0)},
+        {"handicap": Handicap(seat_error_m=(0.004, 0.0))},
     ):
         assert request_of(**bound).recipe != recipe
 
@@ -230,9 +231,8 @@ def test_what_a_worker_prints_is_kept_in_its_log(
 
 
 def test_a_shard_survives_the_command_line() -> None:
-    shard = Shard(
-        "run", "nut_M8", MAX_SEED, (0, 4), 2, Engine("cuda:0", 12, False, 3), Fault(0.0004, 0.1), (0.004, 0.0)
-    )
+    fault, handicap = Fault(0.0004, 0.1), Handicap((0.004, 0.0), wrong_way=True)
+    shard = Shard("run", "nut_M8", MAX_SEED, (0, 4), 2, Engine("cuda:0", 12, False, 3), fault, handicap)
     assert Shard.from_json(shard.to_json()) == shard
 
 

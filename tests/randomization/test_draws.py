@@ -38,13 +38,13 @@ def test_known_values() -> None:
             "fixed_yaw_rad": 0.0,
         },
         "competence": {
-            "grasp_roll_rad": -0.006213424175824045,
-            "grasp_depth_m": 3.440799823265948e-05,
-            "grip_x_m": -0.000316402693307182,
-            "grip_y_m": 0.0002187130278947431,
-            "hover_height_m": 0.004195030428736794,
-            "lift_height_m": 0.005041723028948144,
-            "grasp_dwell_steps": 27,
+            "grasp_depth_m": -4.4381601255886246e-05,
+            "grip_x_m": 1.3763199293063792e-05,
+            "grip_y_m": -0.000316402693307182,
+            "hover_height_m": 0.018280695418421145,
+            "lift_height_m": -0.005804969571263206,
+            "grasp_dwell_steps": 20,
+            "grasp_roll_rad": 0.31278084536163964,
         },
     }
 

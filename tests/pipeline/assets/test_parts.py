@@ -6,7 +6,8 @@ import pytest
 import trimesh
 from scipy.spatial import ConvexHull
 
-from pipeline.assets.parts import AUTHORS, Box, Cylinder, Hull, Part, scene_parts
+from pipeline.assets.parts import AUTHORS, scene_parts
+from pipeline.assets.shapes import Box, Cylinder, Hull, Part
 from pipeline.faults import Fault
 from pipeline.tasks import CATALOGUE, Task
 

@@ -17,6 +17,7 @@ from newton import ModelFlags
 
 import experts.peg
 from experts import EXPERTS
+from experts.contract import Assembly, Handicap
 from pipeline.engine import Engine
 from pipeline.schema import FPS
 from pipeline.sim.cell import Cell, Observation, open_cell
@@ -29,6 +30,7 @@ from pipeline.tasks import get_task
 from randomization.draws import StartPose
 
 TASK = get_task("peg_round_8mm")
+ASSEMBLY = Assembly(TASK.geometry, TASK.seat.offset_m)
 ENVS = 4
 NOMINAL = StartPose(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 EVERYONE = list(range(ENVS))
@@ -129,7 +131,7 @@ def contacts_missed(cell: Cell) -> dict[str, int]:
     exhaustive = [copy.copy(solver.world(world)[0]) for world in EVERYONE]
     for model in exhaustive:
         model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
-    expert = EXPERTS[TASK.family](ENVS, TASK.geometry, (0.0, 0.0))
+    expert = EXPERTS[TASK.family](ENVS, ASSEMBLY, Handicap())
     recorder = _Recorder(cell, expert, Engine(threads=2), 1000, EVERYONE.copy(), {})
     found = {"states": 0, "contacts": 0, "states that differ": 0}
     while recorder.busy:
@@ -190,7 +192,7 @@ def ramming(cell: Cell) -> list[dict[str, Any]]:
     kept = experts.peg.COMPLIANCE_M, experts.peg.DESCENT_STEP_M, experts.peg.RELEASE_GAP_M
     experts.peg.COMPLIANCE_M, experts.peg.DESCENT_STEP_M, experts.peg.RELEASE_GAP_M = 0.05, 0.01, 0.0003
     episodes: list[Episode] = []
-    expert = EXPERTS[TASK.family](ENVS, TASK.geometry, (0.0, 0.0))
+    expert = EXPERTS[TASK.family](ENVS, ASSEMBLY, Handicap())
     record(cell, expert, Engine(threads=2), 1000, EVERYONE, episodes.append)
     experts.peg.COMPLIANCE_M, experts.peg.DESCENT_STEP_M, experts.peg.RELEASE_GAP_M = kept
     cell.set_active([True] * ENVS)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from experts.contract import Handicap
 from pipeline.engine import Engine
 from pipeline.faults import Fault
 from pipeline.record import Recorded, Request, record
@@ -156,7 +157,7 @@ def test_repeating_a_finished_run_does_nothing(run_root: Path, recorded: Recorde
             {"fault": Fault(pad_friction=0.0)},
             {"missed_grasp", "slipped_in_lift", "slipped_in_transport", "tipped_in_hand"},
         ),
-        ({"hole_error_m": (0.004, 0.0)}, {"jammed_at_mouth", "never_centred", "tipped_in_hand"}),
+        ({"handicap": Handicap(seat_error_m=(0.004, 0.0))}, {"jammed_at_mouth", "never_centred", "tipped_in_hand"}),
     ],
     ids=["narrow-bore", "frictionless-pads", "hole-told-4-mm-off"],
 )
