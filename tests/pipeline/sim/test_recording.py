@@ -183,6 +183,15 @@ def test_narrow_bores_of_every_size_never_succeed(tmp_path: Path, task: str) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("task", ["peg_square_4mm", *SQUARE_PEGS])
+def test_square_pegs_that_are_not_clocked_never_fit_a_turned_hole(tmp_path: Path, task: str) -> None:
+    turned, blind = Fault(fixed_yaw_rad=0.25), Handicap(skill_off=True)
+    failed = _record(tmp_path / "run", episodes=32, num_envs=16, tasks=(task,), fault=turned, handicap=blind).to_dict()
+    assert failed["succeeded"] == 0
+    assert failed["by_reason"]["jammed_at_mouth"] >= 24, "they arrive at the hole"
+
+
+@pytest.mark.slow
 def test_sixteen_four_and_one_env_record_the_same(tmp_path: Path) -> None:
     hashes = [
         _hashes(_record(tmp_path / str(envs), episodes=16, num_envs=envs, threads=threads))
