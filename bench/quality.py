@@ -15,7 +15,7 @@ import numpy as np
 from pipeline.engine import choose_engine
 from pipeline.record import Request, record
 from pipeline.store import Episode, Run, episode_id, read_episode
-from qc.episodes import read_run
+from qc.readers.run import read_run
 from qc.settings import Settings
 from qc.verdicts import assess
 

@@ -1,23 +1,97 @@
 """Recorded episodes as quality control sees them: the low-dimensional columns and what is said about them."""
 
-import json
-from collections.abc import Mapping
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from qc.errors import QcError
 
 STATE, ACTION, EEF_POS, EEF_QUAT = "observation.state", "action", "observation.eef_pos", "observation.eef_quat"
-COLUMNS: Mapping[str, int] = {STATE: 8, ACTION: 8, EEF_POS: 3, EEF_QUAT: 4}
-"""Columns that are read, with the size of a row."""
+HELD_POSE, FIXED_POSE, TIME = "privileged.held_pose", "privileged.fixed_pose", "timestamp"
 
-ARM, GRIPPER = slice(0, 7), slice(7, 8)
-"""Dimensions of state and action: seven joints, then the gripper (0 open, 1 closed)."""
+_GRIPPER = re.compile(r"grip|finger|claw|jaw", re.IGNORECASE)
+_EITHER_END = 0.95
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which dimensions of state and action belong to a gripper.
+
+    Attributes:
+        names: name of each dimension, by column.
+        grippers: dimensions that are a gripper's, by column.
+        spans: of each of those, the values at the two ends of its travel.
+    """
+
+    names: Mapping[str, tuple[str, ...]]
+    grippers: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    spans: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
+
+    def arm(self, column: str) -> tuple[int, ...]:
+        """Dimensions that are no gripper's."""
+        gripper = self.grippers.get(column, ())
+        return tuple(i for i in range(len(self.names.get(column, ()))) if i not in gripper)
+
+
+_JOINTS = tuple(f"joint_{i}" for i in range(1, 8))
+OURS = Layout(
+    {STATE: (*_JOINTS, "gripper"), ACTION: (*_JOINTS, "gripper")},
+    {STATE: (7,), ACTION: (7,)},
+    {STATE: ((0.0, 1.0),), ACTION: ((0.0, 1.0),)},
+)
+"""Seven joints in radians, then the gripper (0 open, 1 closed)."""
+
+
+def find_layout(names: Mapping[str, Sequence[str]], rows: Mapping[str, np.ndarray]) -> Layout:
+    """Layout of a dataset, from the names of its dimensions and its rows, (rows, size) by column.
+
+    A gripper is known by its name; where no name tells, by a value that is nearly always at one of two ends.
+    """
+    told = any(_GRIPPER.search(name) for of_column in names.values() for name in of_column)
+    grippers, spans = {}, {}
+    for column in (STATE, ACTION):
+        if column not in rows or not len(rows[column]):
+            continue
+        values = rows[column][np.isfinite(rows[column]).all(axis=1)]
+        low, high = np.percentile(values, (0.5, 99.5), axis=0) if len(values) else np.zeros((2, len(names[column])))
+        if told:
+            found = [i for i, name in enumerate(names[column]) if _GRIPPER.search(name)]
+        else:
+            middle, reach = (low + high) / 2, (high - low) / 2
+            at_an_end = (np.abs(values - middle) > 0.9 * reach).mean(axis=0) if len(values) else np.zeros(len(low))
+            found = np.flatnonzero((at_an_end > _EITHER_END) & (reach > 0)).tolist()
+        grippers[column] = tuple(found)
+        spans[column] = tuple((float(low[i]), float(high[i])) for i in found)
+    return Layout({column: tuple(of_column) for column, of_column in names.items()}, grippers, spans)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something wrong with files or rows, whatever the motion.
+
+    Attributes:
+        kind: e.g. ``not_finite``; see :mod:`qc.integrity`.
+        episode: id of the episode, or empty for the dataset.
+        frame: row in the episode at which it begins, or None.
+        file: file in which it is.
+        told: what is wrong, in words.
+        fatal: whether no verdict on anything can be trusted.
+        harmful: whether the episode is not fit for training.
+    """
+
+    kind: str
+    told: str
+    file: str = ""
+    episode: str = ""
+    frame: int | None = None
+    fatal: bool = False
+    harmful: bool = False
+
+    def __str__(self) -> str:
+        where = ", ".join(filter(None, (self.episode, self.file, "" if self.frame is None else f"frame {self.frame}")))
+        return f"{where}: {self.told}" if where else self.told
 
 
 @dataclass(frozen=True)
@@ -25,13 +99,19 @@ class Episode:
     """One attempt at a task.
 
     Attributes:
-        outcome: ``success`` or ``failure``.
+        outcome: ``success`` or ``failure``; a dataset that does not say holds successes.
         reason: named failure; empty for a success.
         length: number of rows.
-        content_hash: identity of what was recorded, as committed.
-        frames: the columns of :data:`COLUMNS`, each (length, size) float32: joints in radians, positions in metres in
-            the robot's base frame, quaternions xyzw.
+        content_hash: identity of what was recorded.
+        frames: :data:`STATE` and :data:`ACTION`, (length, size) float32; where they are recorded :data:`EEF_POS`
+            (3, metres) and :data:`EEF_QUAT` (4, xyzw) in the robot's base frame, :data:`HELD_POSE` and
+            :data:`FIXED_POSE` (7, metres and xyzw), and :data:`TIME` (length,) in seconds.
         phase_spans: ``{"phase", "start", "end"}`` in rows, end exclusive.
+        layout: what the dimensions of state and action are.
+        index: place in its dataset.
+        env_index: which parallel env recorded it, if that is known.
+        file: where its rows are.
+        findings: what is wrong with its rows.
     """
 
     id: str
@@ -42,6 +122,11 @@ class Episode:
     content_hash: str
     frames: Mapping[str, np.ndarray] = field(repr=False)
     phase_spans: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
+    layout: Layout = field(default=OURS, repr=False)
+    index: int = 0
+    env_index: int | None = None
+    file: str = ""
+    findings: tuple[Finding, ...] = ()
 
     @property
     def family(self) -> str:
@@ -53,9 +138,42 @@ class Episode:
         """Whether the task was accomplished."""
         return self.outcome == "success"
 
+    @property
+    def sound(self) -> bool:
+        """Whether its rows can be judged as a motion."""
+        return not any(finding.harmful for finding in self.findings)
+
+    def arm(self, column: str) -> np.ndarray:
+        """What of state or action is no gripper, (length, joints), as recorded."""
+        return self.frames[column][:, list(self.layout.arm(column))]
+
+    def gripper(self, column: str) -> np.ndarray:
+        """Grippers of state or action, (length, grippers), from 0 at one end of their travel to 1 at the other."""
+        found = list(self.layout.grippers.get(column, ()))
+        if not found:
+            return np.zeros((self.length, 0))
+        low, high = np.array(self.layout.spans[column]).T
+        return (self.frames[column][:, found] - low) / np.where(high > low, high - low, 1.0)
+
+    def commanded(self) -> np.ndarray:
+        """Which end each gripper is told to go to, (length, grippers) bool; measured where nothing is commanded."""
+        column = ACTION if self.layout.grippers.get(ACTION) else STATE
+        return np.asarray(self.gripper(column) > 0.5)
+
     def phase_at(self, row: int) -> str:
         """Phase to which a row belongs; empty if the recording does not say."""
         return next((str(s["phase"]) for s in self.phase_spans if s["start"] <= row < s["end"]), "")
+
+
+def motion_hash(frames: Mapping[str, np.ndarray]) -> str:
+    """Sha256 over the rows of state and action, as float32; not over id, task, outcome or time."""
+    digest = hashlib.sha256()
+    for name in (STATE, ACTION):
+        if name in frames:
+            values = np.asarray(frames[name], dtype="<f4") + 0.0  # + 0.0: one zero, not two
+            digest.update(f"{name}{values.shape}".encode())
+            digest.update(values.tobytes())
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -69,77 +187,19 @@ class Damaged:
 
 @dataclass(frozen=True)
 class EpisodeSet:
-    """Every episode of a run, in order of id, and every folder that could not be read: none is left out."""
+    """Every episode of a run or dataset, in order, and every folder that could not be read: none is left out.
+
+    Attributes:
+        findings: what is wrong with files and rows, the fatal first.
+        fps: rows a second.
+        videos: file, first and last second of each episode's video, by camera and episode id.
+    """
 
     episodes: tuple[Episode, ...]
     damaged: tuple[Damaged, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    fps: float = 15.0
+    videos: Mapping[str, Mapping[str, tuple[str, float, float]]] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.episodes)
-
-
-def read_run(root: Path | str) -> EpisodeSet:
-    """Read the episodes of a run folder, ``episodes/<task>/<id>/{episode.json, frames.parquet}``.
-
-    A folder that is incomplete, unreadable or at odds with its own description becomes a :class:`Damaged` entry.
-
-    Raises:
-        QcError: if ``root`` holds no run.
-    """
-    root = Path(root)
-    if not (root / "run.json").is_file():
-        raise QcError(f"{root}: no run here (run.json is missing); make one with `demomill record`")
-    episodes, damaged = [], []
-    for folder in sorted(path for path in root.glob("episodes/*/*") if path.is_dir()):
-        try:
-            episodes.append(_read_episode(folder))
-        except KeyError as error:
-            damaged.append(Damaged(folder.name, folder.parent.name, f"{error.args[0]} is missing"))
-        except (OSError, pa.ArrowException, TypeError, ValueError) as error:
-            damaged.append(Damaged(folder.name, folder.parent.name, " ".join(str(error).split())))
-    return EpisodeSet(tuple(sorted(episodes, key=lambda e: e.id)), tuple(damaged))
-
-
-def _read_episode(folder: Path) -> Episode:
-    for name in ("episode.json", "frames.parquet"):
-        if not (folder / name).is_file():
-            raise ValueError(f"{name} is missing")
-    meta = json.loads((folder / "episode.json").read_bytes())
-    if not isinstance(meta, dict):
-        raise TypeError("episode.json holds no object")
-    if (meta["id"], meta["task"]) != (folder.name, folder.parent.name):
-        raise ValueError(f"episode.json describes {meta['task']}/{meta['id']}")
-    if meta["outcome"] not in ("success", "failure"):
-        raise ValueError(f"outcome is {meta['outcome']!r}")
-    frames = _read_frames(folder / "frames.parquet")
-    rows = len(frames[STATE])
-    if rows != meta["length"] or rows == 0:
-        raise ValueError(f"frames.parquet has {rows} rows, episode.json says {meta['length']}")
-    return Episode(
-        id=meta["id"],
-        task=meta["task"],
-        outcome=meta["outcome"],
-        reason=meta["reason"] or "",
-        length=rows,
-        content_hash=str(meta["content_hash"]),
-        frames=frames,
-        phase_spans=tuple(meta["phase_spans"]),
-    )
-
-
-def _read_frames(path: Path) -> dict[str, np.ndarray]:
-    # One small file after another: a thread pool and read-ahead cost more than they save.
-    table = pq.ParquetFile(path, pre_buffer=False).read(columns=list(COLUMNS), use_threads=False)
-    if absent := [name for name in COLUMNS if name not in table.column_names]:
-        raise ValueError(f"column {', '.join(absent)} is missing")
-    frames = {}
-    for name, size in COLUMNS.items():
-        column = table[name].combine_chunks()
-        values = column.flatten().to_numpy(zero_copy_only=False).astype(np.float32, copy=False)
-        values = values.reshape(table.num_rows, size)
-        if not np.isfinite(values).all():
-            raise ValueError(f"{name} is not finite at row {int(np.argwhere(~np.isfinite(values))[0, 0])}")
-        frames[name] = values
-    if len(short := np.flatnonzero(np.linalg.norm(frames[EEF_QUAT], axis=1) < 0.5)):
-        raise ValueError(f"{EEF_QUAT} is no rotation at row {short[0]}")
-    return frames

@@ -11,8 +11,8 @@ from pipeline.errors import UserError
 from pipeline.store import explain_os_errors, write_atomically
 from pipeline.tasks import CATALOGUE
 from qc.embedding import embed
-from qc.episodes import read_run
 from qc.plots import plot_pca
+from qc.readers.run import read_run
 from qc.settings import Settings
 from qc.table import accounting, write_verdicts
 from qc.verdicts import assess as judge

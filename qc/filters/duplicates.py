@@ -1,22 +1,13 @@
 """Episodes that were recorded twice."""
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import ClassVar, Self
 
 import numpy as np
 
-from qc.episodes import ACTION, STATE, Episode
+from qc.episodes import Episode, motion_hash
 from qc.filters.base import Explanation, Filter, reference_rows
-
-
-def motion_hash(episode: Episode) -> str:
-    """Sha256 over the rows of state and action, as float32; not over id, task, outcome or time."""
-    digest = hashlib.sha256(str(episode.length).encode())
-    for name in (STATE, ACTION):
-        digest.update((np.asarray(episode.frames[name], dtype="<f4") + 0.0).tobytes())  # + 0.0: one zero, not two
-    return digest.hexdigest()
 
 
 class DuplicatesFilter(Filter):
@@ -38,7 +29,7 @@ class DuplicatesFilter(Filter):
         rows = reference_rows(len(X), reference)
         for episode, counts in sorted(zip(X, rows, strict=True), key=lambda pair: pair[0].id):
             if counts:
-                self.equal_[motion_hash(episode)].append(episode)
+                self.equal_[motion_hash(episode.frames)].append(episode)
         return self
 
     def conflicts(self, X: Sequence[Episode]) -> np.ndarray:  # noqa: N803
@@ -54,7 +45,7 @@ class DuplicatesFilter(Filter):
         return scores
 
     def _twins(self, episode: Episode) -> list[Episode]:
-        return [twin for twin in self.equal_.get(motion_hash(episode), ()) if twin.id != episode.id]
+        return [twin for twin in self.equal_.get(motion_hash(episode.frames), ()) if twin.id != episode.id]
 
     @staticmethod
     def _contradicts(twins: Sequence[Episode], episode: Episode) -> bool:
@@ -63,7 +54,7 @@ class DuplicatesFilter(Filter):
     def _explain(self, i: int) -> Explanation:
         episode = self.episodes_[i]
         twins = self._twins(episode)
-        evidence = {"motion_sha256": motion_hash(episode), "equal": [twin.id for twin in twins]}
+        evidence = {"motion_sha256": motion_hash(episode.frames), "equal": [twin.id for twin in twins]}
         if self._contradicts(twins, episode):
             labels = ", ".join(f"{e.id} ({e.task}, {e.outcome})" for e in twins)
             return Explanation(f"same state and action in every row as {labels}: only one label can be right", evidence)

@@ -1,20 +1,18 @@
 """Stretches of an episode in which nothing happens."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
 from scipy.ndimage import maximum_filter1d, minimum_filter1d, uniform_filter1d
 
-from qc.embedding import CLOSED
 from qc.episodes import ACTION, STATE, Episode
 from qc.filters.base import Explanation, Filter, reference_rows
+from qc.units import reach
 
 _NOISE_RANGE = 8.0
-_STATE_ARM, _STATE_GRIPPER, _ACTION_ARM, _ACTION_GRIPPER = np.split(np.arange(16), (7, 8, 15))
-_ARM = np.r_[_STATE_ARM, _ACTION_ARM]
-_GRIPPER = np.r_[_STATE_GRIPPER, _ACTION_GRIPPER]
+_LEAST_SPEED = 0.1
 
 
 @dataclass(frozen=True)
@@ -37,59 +35,84 @@ class IdleFilter(Filter):
     A column stands still over a window of ``rows`` rows if it stays within what it would cover at ``speed`` times its
     top speed, or within eight deviations of its noise if that is more. Top speed is the 95th percentile of row-to-row
     steps over the task (the whole range for the gripper). Noise is measured where the task is calmest. Both are in the
-    data's own unit, so the unit does not matter. Measured and commanded motion must both stand still: a slow press
-    against noise is not idle.
+    column's own unit, so no unit matters. Measured and commanded motion must both stand still: a slow press against
+    noise is not idle.
 
-    Rows near a change of the gripper's command are excused: waiting for the fingers is part of the work. Streaks at
-    the end are reported and kept, for an arm has to learn to stop; those at the start teach it not to start.
-    The score is minus the longest streak at the start or in the middle.
+    Waiting for the fingers is part of the work. A streak that touches a change of the gripper's command is compared
+    with how long the task's other episodes wait there: only what goes beyond their 90th percentile by three quarters of
+    the spread between it and the 10th is idle. Streaks at the end are reported and kept, for an arm has to learn to
+    stop; those at the start teach it not to start. The score is minus the longest streak at the start or in the middle.
 
     Args:
         rows: shortest streak; 15 is the length of an action chunk.
         speed: part of a column's top speed below which it stands still.
-        excused_before: rows before a change of the gripper's command that do not count.
-        excused_after: rows after it that do not count.
+        excused_before: rows before a change of the gripper's command in which a wait belongs to it.
+        excused_after: rows after it.
     """
 
     name: ClassVar[str] = "idle"
 
-    def __init__(self, rows: int = 15, speed: float = 0.01, excused_before: int = 5, excused_after: int = 30) -> None:
+    def __init__(self, rows: int = 15, speed: float = 0.01, excused_before: int = 5, excused_after: int = 12) -> None:
         self.rows = rows
         self.speed = speed
         self.excused_before = excused_before
         self.excused_after = excused_after
 
     def fit(self, X: Sequence[Episode], y: None = None, *, reference: np.ndarray | None = None) -> Self:  # noqa: N803
-        """Measure speed and noise of the task, and find the streaks of each episode."""
+        """Measure speed, noise and dwells of the task, and find the streaks of each episode."""
         self.episodes_ = tuple(X)
         kept = reference_rows(len(X), reference)
-        normal = [_signals(e) for e, counts in zip(X, kept, strict=True) if counts and e.length > 1]
-        top = _top_speed(normal)
-        if not top[_ARM].any():
+        normal = [(e, _signals(e)) for e, counts in zip(X, kept, strict=True) if counts and e.length > 1]
+        if not normal:
+            return self._admit("no episode to learn from")
+        arms = sum(len(normal[0][0].layout.arm(column)) for column in (STATE, ACTION))
+        top = _top_speed([x for _, x in normal], arms)
+        if not top[:arms].any():
             return self._admit("no joint moves in any episode of the task, so there is no speed to compare with")
-        self.range_ = np.maximum(self.speed * self.rows * top, _NOISE_RANGE * _noise(normal, self.rows))
+        noise = _NOISE_RANGE * _noise([x for _, x in normal], self.rows)
+        self.range_ = np.maximum(self.speed * self.rows * top, noise)
         self.cutoff_, self.not_assessed_ = 1.0 - self.rows, ""
+        self.dwell_ = self._dwell([e for e, _ in normal])
         self.streaks_ = [self.streaks(e) for e in self.episodes_]
         return self
 
     def streaks(self, episode: Episode) -> tuple[Streak, ...]:
-        """Idle streaks of an episode, in order."""
+        """Idle streaks of an episode, in order; of a wait for the fingers, the part that is too much."""
         idle = _still(_signals(episode), self.rows, self.range_)
         streaks = []
-        for start, end in _runs(idle & ~self._excused(episode), self.rows):
+        for start, end, excused in self._stretches(episode, idle):
+            begin = start
+            if excused:
+                if end - start <= self.dwell_:
+                    continue
+                begin = min(start + int(self.dwell_), end - self.rows)
             if idle[:start].all():
-                streaks.append(Streak("start", start, end))
+                streaks.append(Streak("start", begin, end))
             elif idle[end:].all():
-                streaks.append(Streak("end", start, end))
+                streaks.append(Streak("end", begin, end))
             else:
-                streaks.append(Streak("middle", start, end))
+                streaks.append(Streak("middle", begin, end))
         return tuple(streaks)
 
-    def _excused(self, episode: Episode) -> np.ndarray:
-        excused = np.zeros(episode.length, dtype=bool)
-        for row in np.flatnonzero(np.diff(episode.frames[ACTION][:, 7] > CLOSED)) + 1:
-            excused[max(0, row - self.excused_before) : row + self.excused_after] = True
-        return excused
+    def _stretches(self, episode: Episode, idle: np.ndarray) -> Iterator[tuple[int, int, bool]]:
+        """Idle runs that are long enough, and whether they touch a change of the gripper's command."""
+        near = np.zeros(episode.length, dtype=bool)
+        commanded = episode.commanded()
+        for row in np.flatnonzero((commanded[1:] != commanded[:-1]).any(axis=1)) + 1:
+            near[max(0, row - self.excused_before) : row + self.excused_after] = True
+        for start, end in _runs(idle, self.rows):
+            yield start, end, bool(near[start:end].any())
+
+    def _dwell(self, episodes: Sequence[Episode]) -> float:
+        """Longest wait for the fingers that is usual in the task, in rows."""
+        waits = []
+        for episode in episodes:
+            idle = _still(_signals(episode), self.rows, self.range_)
+            waits += [end - start for start, end, excused in self._stretches(episode, idle) if excused]
+        if not waits:
+            return float(self.rows)
+        low, high = np.percentile(waits, (10, 90))
+        return float(max(self.rows, high + 0.75 * (high - low), high + 2))
 
     def _score(self, X: Sequence[Episode]) -> np.ndarray:  # noqa: N803
         found = self.streaks_ if X is self.episodes_ else [self.streaks(e) for e in X]
@@ -114,26 +137,26 @@ def _told(streak: Streak, episode: Episode) -> str:
 
 
 def _signals(episode: Episode) -> np.ndarray:
-    """Measured and commanded motion, (length, 16): seven joints and the gripper, twice."""
-    return np.hstack([episode.frames[STATE], episode.frames[ACTION]]).astype(np.float64)
+    """Measured and commanded motion: all of the arm's columns, then the grippers', (length, columns)."""
+    there = [column for column in (STATE, ACTION) if column in episode.frames]
+    return np.hstack([*(episode.arm(c) for c in there), *(episode.gripper(c) for c in there)]).astype(np.float64)
 
 
-def _top_speed(episodes: Sequence[np.ndarray]) -> np.ndarray:
-    """Per row, (16,). A joint that hardly takes part is granted a tenth of the fastest one's."""
-    if not episodes:
-        return np.zeros(16)
+def _top_speed(episodes: Sequence[np.ndarray], arms: int) -> np.ndarray:
+    """Per row, of each column. A joint that is hardly ever moved is granted a tenth of the liveliest one's."""
     top = np.percentile(np.concatenate([np.abs(np.diff(x, axis=0)) for x in episodes]), 95, axis=0)
-    for arm in (_STATE_ARM, _ACTION_ARM):
-        top[arm] = np.maximum(top[arm], 0.1 * top[arm].max())
-    top[_GRIPPER] = np.ptp(np.concatenate(episodes)[:, _GRIPPER], axis=0)
+    size = reach(np.concatenate(episodes)[:, :arms])
+    share = top[:arms] / size
+    top[:arms] = np.maximum(share, _LEAST_SPEED * share.max(initial=0.0)) * size
+    top[arms:] = 1.0
     return top
 
 
 def _noise(episodes: Sequence[np.ndarray], rows: int) -> np.ndarray:
-    """Standard deviation of each column's noise, (16,), from second differences over the calmest tenth of the task."""
+    """Standard deviation of each column's noise, from second differences over the calmest tenth of the task."""
     second = np.concatenate([np.diff(x, n=2, axis=0) for x in episodes])
     if not len(second):
-        return np.zeros(16)
+        return np.zeros(episodes[0].shape[1])
     power = uniform_filter1d(second**2, rows, axis=0)
     return np.sqrt(np.percentile(np.maximum(power, 0.0), 10, axis=0) / 6.0)
 

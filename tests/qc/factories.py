@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from qc.episodes import ACTION, COLUMNS, EEF_POS, EEF_QUAT, STATE, Episode
+from qc.episodes import ACTION, EEF_POS, EEF_QUAT, STATE, Episode
+from qc.readers.run import content_hash
 
 TASK = "peg_round_8mm"
 _HOME = np.array([0.45, 0.0, 0.30])
@@ -151,19 +152,30 @@ def write_run(root: Path, episodes: Iterable[Episode]) -> Path:
     for episode in episodes:
         folder = root / "episodes" / episode.task / episode.id
         folder.mkdir(parents=True)
+        names = [name for name, values in episode.frames.items() if values.ndim == 2]
         meta = {
             "id": episode.id,
             "task": episode.task,
+            "attempt": episode.index,
+            "seed": episode.index,
+            "draws": {},
             "outcome": episode.outcome,
             "reason": episode.reason or None,
             "length": episode.length,
-            "content_hash": episode.content_hash,
+            "phases": [],
             "phase_spans": list(episode.phase_spans),
+            "bodies": [],
+            "env_index": episode.env_index,
+            "features": [
+                {"key": name, "dtype": "float32", "names": [""] * episode.frames[name].shape[1]} for name in names
+            ],
         }
+        columns = {name: episode.frames[name] for name in names}
+        meta["content_hash"] = content_hash(meta, columns)
         (folder / "episode.json").write_text(json.dumps(meta))
-        columns = {
-            name: pa.FixedSizeListArray.from_arrays(pa.array(episode.frames[name].ravel()), size)
-            for name, size in COLUMNS.items()
+        arrays = {
+            name: pa.FixedSizeListArray.from_arrays(pa.array(values.ravel(), pa.float32()), values.shape[1])
+            for name, values in columns.items()
         }
-        pq.write_table(pa.table(columns), folder / "frames.parquet")
+        pq.write_table(pa.table(arrays), folder / "frames.parquet")
     return root

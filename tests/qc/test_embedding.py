@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from qc.embedding import embed
-from qc.episodes import EEF_POS, EEF_QUAT, STATE
+from qc.episodes import ACTION, EEF_POS, EEF_QUAT, STATE, Layout
+from qc.filters.mahalanobis import MahalanobisFilter
 from tests.qc.factories import in_units, make_episode, make_task, take, with_frames
 
 
@@ -29,11 +32,42 @@ def test_the_sign_of_a_quaternion_means_nothing():
     np.testing.assert_allclose(embed([episode]).matrix, embed([flipped]).matrix, atol=1e-6)
 
 
-def test_each_row_depends_on_its_own_episode_alone():
-    episodes = make_task(5)
-    together = embed(episodes).matrix
+def test_without_phases_a_trajectory_depends_on_its_own_episode_alone():
+    episodes = [replace(e, phase_spans=()) for e in make_task(5)]
+    together = embed(episodes)
+    motion = together.groups != "scalars"
     for i, episode in enumerate(episodes):
-        np.testing.assert_array_equal(together[i], embed([episode]).matrix[0])
+        np.testing.assert_array_equal(together.matrix[i, motion], embed([episode]).matrix[0, motion])
+
+
+def test_with_phases_a_longer_dwell_shifts_nothing_that_follows():
+    episodes = make_task(20)
+    grasp = next(s for s in episodes[3].phase_spans if s["phase"] == "grasp")
+    longer = take(episodes[3], np.sort(np.r_[np.arange(episodes[3].length), np.full(10, int(grasp["end"]) - 1)]))
+    spans = [
+        {
+            **s,
+            "start": s["start"] + 10 * (s["start"] >= grasp["end"]),
+            "end": s["end"] + 10 * (s["end"] >= grasp["end"]),
+        }
+        for s in episodes[3].phase_spans
+    ]
+    with_phases = embed([*episodes, replace(longer, phase_spans=tuple(spans))])
+    without = embed([replace(e, phase_spans=()) for e in [*episodes, longer]])
+    path = with_phases.groups == "eef_position"
+    moved = [np.abs(e.matrix[20, path] - e.matrix[3, path]).max() for e in (with_phases, without)]
+    assert moved[0] < 0.2 * moved[1]
+
+
+def test_a_dataset_without_tool_gripper_or_phases_embeds():
+    layout = Layout({STATE: ("a", "b"), ACTION: ("a", "b")})
+    bare = [
+        replace(e, layout=layout, phase_spans=(), frames={n: e.frames[n][:, :2] for n in (STATE, ACTION)})
+        for e in make_task(6)
+    ]
+    embedding = embed(bare)
+    assert set(embedding.groups) == {"state_arm", "action_arm", "scalars"}
+    assert np.isfinite(embedding.matrix).all()
 
 
 def test_units_vanish_when_standardised():
@@ -46,18 +80,20 @@ def test_units_vanish_when_standardised():
 
 def test_a_column_that_is_constant_but_for_rounding_makes_no_outlier():
     rng = np.random.default_rng(0)
-    episodes = [
-        with_frames(e, {**e.frames, STATE: e.frames[STATE] + [*[0.0] * 6, 1e-6 * rng.standard_normal(), 0.0]})
-        for e in (
-            with_frames(e, {**e.frames, STATE: e.frames[STATE] * [1, 1, 1, 1, 1, 1, 0, 1]}) for e in make_task(40)
-        )
-    ]
-    last = episodes[-1]
-    episodes[-1] = with_frames(last, {**last.frames, STATE: last.frames[STATE] + [*[0.0] * 6, 1e-4, 0.0]})
-    embedding = embed(episodes)
-    z = embedding.standardise(embedding.tasks, np.ones(40, dtype=bool))
-    column = embedding.columns.index("state_arm.joint_7@0.52")
-    assert abs(z[-1, column]) < 0.1
+    still = [with_frames(e, {**e.frames, STATE: e.frames[STATE] * [1, 1, 1, 1, 1, 1, 0, 1]}) for e in make_task(40)]
+
+    def offset(episode, size):
+        state = episode.frames[STATE].astype(np.float64)
+        state[:, 6] += size
+        return with_frames(episode, {**episode.frames, STATE: state})
+
+    never_moves = embed([offset(e, 1e-6 * rng.standard_normal()) for e in still])
+    assert not any(column.startswith("state_arm.joint_7") for column in never_moves.columns)
+    hardly_moves = [offset(e, 1e-6 * rng.standard_normal(e.length)) for e in still]
+    hardly_moves[-1] = offset(hardly_moves[-1], 1e-5)
+    z = (embedding := embed(hardly_moves)).standardise(embedding.tasks, np.ones(40, dtype=bool))
+    assert abs(z[-1, embedding.columns.index("state_arm.joint_7@0.52")]) < 3
+    assert MahalanobisFilter(groups=embedding.groups).fit_predict(z)[-1] == 1
 
 
 def test_rows_without_a_reference_are_not_a_number():

@@ -1,8 +1,8 @@
 import numpy as np
 
-from qc.episodes import STATE
-from qc.filters.duplicates import DuplicatesFilter, motion_hash
-from tests.qc.factories import copy_of, make_episode, make_task, truncate, with_frames
+from qc.episodes import STATE, motion_hash
+from qc.filters.duplicates import DuplicatesFilter
+from tests.qc.factories import copy_of, make_episode, make_task, truncate
 
 
 def test_copies_are_found_and_the_first_in_order_of_id_stays():
@@ -16,17 +16,17 @@ def test_copies_are_found_and_the_first_in_order_of_id_stays():
 
 def test_identity_is_motion_not_name_time_or_outcome():
     episode = make_episode()
-    assert motion_hash(episode) == motion_hash(copy_of(episode, 5, outcome="failure"))
+    assert motion_hash(episode.frames) == motion_hash(copy_of(episode, 5, outcome="failure").frames)
     state = episode.frames[STATE].copy()
     state[50, 2] = np.nextafter(state[50, 2], np.float32(9.0))
-    assert motion_hash(episode) != motion_hash(with_frames(episode, {**episode.frames, STATE: state}))
-    assert motion_hash(episode) != motion_hash(truncate(episode, 0.9))
+    assert motion_hash(episode.frames) != motion_hash({**episode.frames, STATE: state})
+    assert motion_hash(episode.frames) != motion_hash(truncate(episode, 0.9).frames)
 
 
 def test_both_zeros_are_zero():
     episode = make_episode()
     negative = {**episode.frames, STATE: np.where(episode.frames[STATE] == 0, -0.0, episode.frames[STATE])}
-    assert motion_hash(episode) == motion_hash(with_frames(episode, negative))
+    assert motion_hash(episode.frames) == motion_hash(negative)
 
 
 def test_equal_motion_with_another_label_is_a_conflict_and_no_duplicate():

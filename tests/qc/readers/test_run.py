@@ -1,11 +1,15 @@
 import json
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from qc.episodes import EEF_QUAT, STATE, read_run
+from pipeline.store import Run
+from qc.episodes import EEF_QUAT, FIXED_POSE, STATE
 from qc.errors import QcError
+from qc.readers.run import read_run
+from tests.pipeline.factories import make_episode as store_episode
 from tests.qc.factories import TASK, make_episode, make_task, with_frames, write_run
 
 
@@ -15,13 +19,14 @@ def test_a_run_is_read_back_as_written(tmp_path):
     assert [e.id for e in found.episodes] == [e.id for e in made]
     assert not found.damaged
     for was, now in zip(made, found.episodes, strict=True):
-        assert (was.task, was.outcome, was.reason, was.length, was.content_hash) == (
+        assert (was.task, was.outcome, was.reason, was.length, was.env_index) == (
             now.task,
             now.outcome,
             now.reason,
             now.length,
-            now.content_hash,
+            now.env_index,
         )
+        assert now.file == f"episodes/{was.task}/{was.id}/frames.parquet"
         for name, values in was.frames.items():
             np.testing.assert_array_equal(values, now.frames[name])
 
@@ -39,6 +44,8 @@ def test_a_run_is_read_back_as_written(tmp_path):
         (lambda folder: _edit(folder, length=999), "999"),
         (lambda folder: _edit(folder, outcome="maybe"), "maybe"),
         (lambda folder: _edit(folder, id="another"), "another"),
+        (lambda folder: _edit(folder, seed=-1), "content hash"),
+        (lambda folder: _nudge(folder / "frames.parquet"), "content hash"),
     ],
 )
 def test_a_damaged_folder_is_listed_and_stops_nothing(tmp_path, damage, why):
@@ -89,3 +96,20 @@ def _drop(path, column):
 def _edit(folder, **changes):
     meta = json.loads((folder / "episode.json").read_text())
     (folder / "episode.json").write_text(json.dumps({**meta, **changes}))
+
+
+def _nudge(path):
+    table = pq.read_table(path)
+    values = table["action"].combine_chunks().flatten().to_numpy().copy()
+    values[100] = np.nextafter(values[100], np.float32(9.0))
+    column = pa.FixedSizeListArray.from_arrays(pa.array(values), 8)
+    pq.write_table(table.set_column(table.column_names.index("action"), "action", column), path)
+
+
+def test_the_recorders_own_hash_is_recomputed(tmp_path):
+    episode = store_episode("peg_round_8mm", 3)
+    run = Run.open(tmp_path / "run", {"run_seed": 1})
+    run.commit(episode)
+    (found,) = read_run(run.root).episodes
+    assert found.content_hash == episode.content_hash()
+    assert FIXED_POSE in found.frames

@@ -1,0 +1,1 @@
+"""Readers of what others have recorded: run folders of this project, and LeRobot datasets."""

@@ -1,0 +1,55 @@
+"""Whatever is to be judged: a run folder, a LeRobot dataset in a folder, or one on the Hugging Face Hub."""
+
+import re
+from pathlib import Path
+
+from qc.episodes import EpisodeSet
+from qc.errors import QcError
+from qc.readers.lerobot import read_lerobot
+from qc.readers.lerobot_meta import is_lerobot
+from qc.readers.run import is_run, read_run
+from qc.readers.video import check_videos
+
+_HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+def find_source(source: str, revision: str | None = None, *, videos: bool = False) -> Path:
+    """Folder of what is to be judged; a dataset on the Hub is fetched into its cache, videos only if asked for.
+
+    Raises:
+        QcError: if there is nothing that can be read.
+    """
+    folder = Path(source).expanduser()
+    if folder.exists():
+        if is_run(folder) or is_lerobot(folder):
+            return folder
+        raise QcError(f"{source}: neither a run folder (run.json) nor a LeRobot dataset (meta/info.json)")
+    if not _HUB_ID.fullmatch(source):
+        raise QcError(f"{source}: no such folder, and no name of a dataset on the Hub (user/name)")
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError
+
+    patterns = ["meta/**", "data/**", *(["videos/**"] if videos else [])]
+    try:
+        return Path(snapshot_download(source, repo_type="dataset", revision=revision, allow_patterns=patterns))
+    except RepositoryNotFoundError:
+        raise QcError(f"{source}: no such folder, and no such dataset on the Hub; is it private? then log in") from None
+    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        told = " ".join(str(error).split())[:200]
+        raise QcError(f"{source}: no such folder, and the Hub cannot be asked ({told})") from None
+
+
+def read_source(folder: Path, *, videos: bool = False) -> EpisodeSet:
+    """Read a run or a dataset folder.
+
+    Args:
+        videos: compare videos with rows as well.
+
+    Raises:
+        QcError: if it cannot be read, or so much is wrong with its files that no verdict could be trusted.
+    """
+    found = read_run(folder) if is_run(folder) else read_lerobot(folder)
+    if fatal := [finding for finding in found.findings if finding.fatal]:
+        more = f" (and {len(fatal) - 1} more findings)" if len(fatal) > 1 else ""
+        raise QcError(f"{folder}: {fatal[0]}{more}")
+    return check_videos(found) if videos else found

@@ -1,0 +1,44 @@
+"""The size of a dimension, measured in the data, so that no unit decides a verdict."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from qc.episodes import Episode
+
+_SAMPLE = 20_000
+_LEAST_SHARE = 1e-3
+_ROUNDING = 64 * np.finfo(np.float32).eps
+_TINY = np.finfo(np.float64).tiny
+
+
+def reach(values: np.ndarray) -> np.ndarray:
+    """Robust range of each column of rows (n, k), in its own unit: from the 0.5th to the 99.5th percentile.
+
+    A column that hardly moves counts as a thousandth of the widest at least, and as what float32 can tell apart at its
+    values: rounding is no motion.
+    """
+    if not len(values):
+        return np.ones(values.shape[1])
+    some = values[:: max(1, len(values) // _SAMPLE)]
+    low, high = np.percentile(some, (0.5, 99.5), axis=0)
+    wide = high - low
+    least = np.maximum(_LEAST_SHARE * wide.max(initial=0.0), _ROUNDING * np.abs(some).max(axis=0))
+    return np.maximum(np.maximum(wide, least), _TINY)
+
+
+def stack(episodes: Sequence[Episode], column: str) -> np.ndarray:
+    """What of state or action is no gripper, of all episodes, one under another, as recorded (float64)."""
+    return np.concatenate([e.arm(column) for e in episodes]).astype(np.float64)
+
+
+def moving(values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Which columns of rows (n, k) move within any episode by more than float32 rounds, (k,) bool."""
+    starts = bounds(lengths)[:-1]
+    span = np.maximum.reduceat(values, starts) - np.minimum.reduceat(values, starts)
+    return np.asarray((span > _ROUNDING * np.abs(values).max(axis=0)).any(axis=0))
+
+
+def bounds(lengths: np.ndarray) -> np.ndarray:
+    """First row of each of n episodes that lie one under another, and one past the last: (n + 1,)."""
+    return np.concatenate([[0], np.cumsum(lengths)])
