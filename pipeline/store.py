@@ -50,7 +50,10 @@ class Episode:
         phases: names behind the integer ``phase`` column.
         phase_spans: ``{"phase", "start", "end"}`` in rows, end exclusive, in order.
         bodies: names behind the ``bodies`` column.
-        contact: extremes over the episode, e.g. ``max_penetration_m``, ``max_fixture_force_n``.
+        contact: extremes over the episode: ``max_penetration_m`` of held and fixed part, ``max_stray_penetration_m`` of
+            the held part and anything else rigid after the grasp, ``max_pad_penetration_m``, ``max_fixture_force_n``,
+            ``max_pad_force_n``, ``max_wrist_force_n``, ``max_held_speed_m_s``, ``max_contacts``; and
+            ``home_distance_rad`` at its start, dense ``score``.
         frames: column name to array, as in :mod:`pipeline.schema`, plus ``bodies``.
         versions: code and engine versions.
         engine: engine settings (device, substeps, ...).

@@ -5,6 +5,9 @@ from scipy.spatial.transform import Rotation
 
 from pipeline.tasks import Task
 
+GRASPED_M = 0.001
+"""A part that has risen this far off its rest has been grasped."""
+
 THREAD_START_RAD = 0.3
 LIFTED_M = 0.030
 
@@ -27,7 +30,7 @@ class Judge:
 
     Attributes:
         success: (N,) the seat check has held for ``hold_steps`` control steps up to now.
-        broken_limit: (N,) name of the limit on penetration or force that the episode has broken, else None.
+        broken_limit: (N,) name of the limit on penetration, force or speed that the episode has broken, else None.
         score: (N,) dense score so far, 0 to 1; 1 once successful.
     """
 
@@ -41,12 +44,13 @@ class Judge:
         self._start_z = np.zeros(num_envs)
         self._yaw = np.zeros(num_envs)
         self._turned = np.zeros(num_envs)
+        self._risen: np.ndarray = np.zeros(num_envs, bool)
         self._paid = {name: np.zeros(num_envs, bool) for name in ("lifted", "engaged", "thread", "success")}
         potentials = ("approach", "align", "depth", "threading")
         self._base: dict[str, np.ndarray] = {name: np.full(num_envs, np.nan) for name in potentials}
         self._best = {name: np.zeros(num_envs) for name in self._base}
         self._ever = np.zeros(num_envs, bool)
-        self._penetration_m, self._force_n = np.zeros(num_envs), np.zeros(num_envs)
+        self._penetration_m, self._force_n, self._top_speed_m_s = (np.zeros(num_envs) for _ in range(3))
 
     @property
     def success(self) -> np.ndarray:
@@ -58,6 +62,7 @@ class Judge:
         """See the class."""
         seat = self.task.seat
         broken = np.full(len(self._streak), None, object)
+        broken[self._top_speed_m_s > seat.top_speed_m_s] = "speed_over_limit"
         broken[self._force_n > seat.max_force_n] = "force_over_limit"
         broken[self._penetration_m > seat.max_penetration_m] = "penetration_over_limit"
         return broken
@@ -71,8 +76,8 @@ class Judge:
         """Start an episode in ``env_ids``; poses are of all N envs."""
         ids = np.asarray(env_ids)
         self._streak[ids], self._banked[ids], self._turned[ids], self._ever[ids] = 0, 0.0, 0.0, False
-        self._penetration_m[ids], self._force_n[ids] = 0.0, 0.0
-        self._start_z[ids] = held_pos_m[ids, 2]
+        self._penetration_m[ids], self._force_n[ids], self._top_speed_m_s[ids] = 0.0, 0.0, 0.0
+        self._start_z[ids], self._risen[ids] = held_pos_m[ids, 2], False
         self._yaw[ids] = _yaw(held_quat_xyzw)[ids]
         for paid in self._paid.values():
             paid[ids] = False
@@ -89,16 +94,20 @@ class Judge:
         tool_pos_m: np.ndarray,
         finger_closed: np.ndarray,
         penetration_m: np.ndarray,
+        stray_penetration_m: np.ndarray,
         force_n: np.ndarray,
+        top_speed_m_s: np.ndarray,
     ) -> np.ndarray:
         """Take in the state after a control step; returns its reward (N,).
 
         Args:
             held_pos_m, held_quat_xyzw, fixed_pos_m, fixed_quat_xyzw: part poses, (N, 3) and (N, 4).
-            held_speed_m_s: (N,) linear speed of the held part.
+            held_speed_m_s: (N,) linear speed of the held part, now.
             tool_pos_m: (N, 3) tool centre.
             finger_closed: (N,) 0 open to 1 closed.
             penetration_m, force_n: (N,) worst between held and fixed part during the control step.
+            stray_penetration_m: (N,) deepest of the held part into anything else rigid; counted after the grasp.
+            top_speed_m_s: (N,) largest linear speed of the held part during the control step.
         """
         seat, rules = self.task.seat, self.task.score
         error = held_pos_m - seat_target(self.task, fixed_pos_m, fixed_quat_xyzw)
@@ -112,12 +121,17 @@ class Judge:
         seated &= Rotation.from_quat(held_quat_xyzw).as_matrix()[:, 2, 2] >= seat.min_upright_cos
         seated &= finger_closed < seat.max_finger_closed
         seated &= self._turned >= seat.min_thread_turn_rad
-        self._penetration_m = np.maximum(self._penetration_m, penetration_m)
+        rise = held_pos_m[:, 2] - self._start_z
+        self._risen |= rise > GRASPED_M
+        deepest = np.maximum(penetration_m, np.where(self._risen, stray_penetration_m, 0.0))
+        self._penetration_m = np.maximum(self._penetration_m, deepest)
         self._force_n = np.maximum(self._force_n, force_n)
+        self._top_speed_m_s = np.maximum(self._top_speed_m_s, top_speed_m_s)
         seated &= (self._penetration_m <= seat.max_penetration_m) & (self._force_n <= seat.max_force_n)
+        seated &= self._top_speed_m_s <= seat.top_speed_m_s
         self._streak = np.where(seated, self._streak + 1, 0)
         self._ever |= self.success
-        lifted = self._paid["lifted"] | (held_pos_m[:, 2] - self._start_z > LIFTED_M)
+        lifted = self._paid["lifted"] | (rise > LIFTED_M)
         reward = self._milestone("lifted", lifted, LIFTED)
         reward += self._milestone("engaged", lifted & engaged, ENGAGED)
         reach = np.linalg.norm(tool_pos_m - held_pos_m, axis=1)

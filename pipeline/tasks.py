@@ -31,8 +31,10 @@ class Seat:
         max_gap_m: largest height of the base point above the target.
         min_gap_m: lowest height (nuts may sit lower than the target).
         max_speed_m_s: largest linear speed.
-        max_penetration_m: deepest contact of held and fixed part over the whole episode.
+        max_penetration_m: deepest contact of held and fixed part over the whole episode, and of the held part with
+            anything else that is rigid after the grasp.
         max_force_n: largest force between held and fixed part over the whole episode.
+        top_speed_m_s: largest linear speed of the held part over the whole episode.
         max_finger_closed: most that the fingers may be closed: the part must have been let go.
         min_upright_cos: least cosine between the part's axis and the vertical.
         min_thread_turn_rad: yaw to accumulate while engaged on the bolt (nuts).
@@ -46,6 +48,7 @@ class Seat:
     hold_steps: int = 3
     max_penetration_m: float = 0.0005
     max_force_n: float = 60.0
+    top_speed_m_s: float = 3.0
     max_finger_closed: float = 0.5
     min_upright_cos: float = 0.9
     min_thread_turn_rad: float = 0.0

@@ -1,6 +1,7 @@
 """Contact and wrist signals of every world, read from MuJoCo's own contact solution."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, fields
 
 import mujoco
 import numpy as np
@@ -8,7 +9,13 @@ import numpy as np
 from pipeline.sim.native import NativeWorlds
 
 HELD, FIXED, PADS = 1, 2, (4, 8)
-"""Bits by which :func:`parts_of_geoms` tells the parts of interest."""
+"""Bits by which :func:`parts_of_geoms` tells the parts of interest; a contact is known by the bits of both sides."""
+
+PAIRS = 16
+"""Contacts are of one of so many kinds."""
+
+ON_PADS = np.array([[bool(pair & pad) for pair in range(PAIRS)] for pad in PADS], float)
+"""Which kinds of contact press on the left and the right pad, (2, PAIRS)."""
 
 
 @dataclass(frozen=True)
@@ -17,25 +24,44 @@ class Signals:
 
     Attributes:
         penetration_m: (N,) deepest overlap of held and fixed part.
-        fixture_force_n: (N,) largest norm of the total force between them.
+        stray_penetration_m: (N,) deepest overlap of the held part with anything else that is rigid: its stand, the
+            table, links of the robot.
+        pad_penetration_m: (N,) deepest overlap of the held part with a pad, which is rubber and gives way.
+        fixture_force_n: (N,) largest norm of the total force between held and fixed part.
         pad_force_n: (N, 2) largest normal force on the left and right pads.
+        held_speed_m_s: (N,) largest linear speed of the held part.
+        contacts: (N,) largest number of contacts.
         wrist_wrench: (N, 6) force and torque of the arm on the gripper at the last probe, gripper frame.
     """
 
     penetration_m: np.ndarray
+    stray_penetration_m: np.ndarray
+    pad_penetration_m: np.ndarray
     fixture_force_n: np.ndarray
     pad_force_n: np.ndarray
+    held_speed_m_s: np.ndarray
+    contacts: np.ndarray
     wrist_wrench: np.ndarray
 
     @classmethod
     def silent(cls, worlds: int) -> "Signals":
         """No contact anywhere."""
-        return cls(np.zeros(worlds), np.zeros(worlds), np.zeros((worlds, 2)), np.zeros((worlds, 6)))
+        size = {"pad_force_n": (worlds, 2), "wrist_wrench": (worlds, 6)}
+        return cls(**{field.name: np.zeros(size.get(field.name, worlds)) for field in fields(cls)})
 
     def clear(self, worlds: np.ndarray) -> None:
         """Forget the signals of some worlds, whose episodes start anew."""
-        for array in (self.penetration_m, self.fixture_force_n, self.pad_force_n, self.wrist_wrench):
-            array[worlds] = 0.0
+        for field in fields(self):
+            getattr(self, field.name)[worlds] = 0.0
+
+
+def penetrations(deepest_m: np.ndarray) -> dict[str, np.ndarray]:
+    """Of :class:`Signals`, from the deepest overlap (N, PAIRS) of every kind of contact."""
+    return {
+        "penetration_m": deepest_m[:, HELD | FIXED].copy(),
+        "stray_penetration_m": deepest_m[:, HELD].copy(),
+        "pad_penetration_m": deepest_m[:, [HELD | pad for pad in PADS]].max(1),
+    }
 
 
 def body_index(model: mujoco.MjModel, name: str) -> int:
@@ -72,36 +98,39 @@ class ContactProbe:
         self._part = parts_of_geoms(model, held, fixed, pads)
         self._gripper = body_index(model, gripper)
         self._root = int(model.body_rootid[self._gripper])
-        self._penetration = np.zeros(worlds)
-        self._force = np.zeros(worlds)
-        self._pad_force = np.zeros((worlds, 2))
+        self._deepest, self._pad_force = np.zeros((worlds, PAIRS)), np.zeros((worlds, 2))
+        self._force, self._speed, self._contacts = [0.0] * worlds, [0.0] * worlds, [0] * worlds
+        first = int(model.body_dofadr[body_index(model, held)])
+        self._velocity = [engine.world(world)[1].qvel[first : first + 3] for world in range(worlds)]
         engine.probe = self
 
     def __call__(self, world: int, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Read one world."""
+        self._speed[world] = max(self._speed[world], math.hypot(*self._velocity[world].tolist()))
+        self._contacts[world] = max(self._contacts[world], data.ncon)
         contact = data.contact
         parts = self._part[contact.geom]
         meeting = parts[:, 0] | parts[:, 1]
         if not meeting.any():
             return
+        np.maximum.at(self._deepest[world], meeting, -contact.dist)
         address = contact.efc_address
         normal = np.where(address >= 0, data.efc_force[address], 0.0)
-        for side, pad in enumerate(PADS):
-            pressed = float(normal[(meeting & pad) > 0].sum())
-            self._pad_force[world, side] = max(self._pad_force[world, side], pressed)
+        pressed = ON_PADS @ np.bincount(meeting, normal, PAIRS)
+        np.maximum(self._pad_force[world], pressed, out=self._pad_force[world])
         seated = np.flatnonzero(meeting == HELD | FIXED)
         if seated.size:
-            self._penetration[world] = max(self._penetration[world], -float(contact.dist[seated].min()))
             active = seated[address[seated] >= 0]
             force = data.efc_force[address[active, None] + np.arange(3)]
             sign = np.where(parts[active, 1] == HELD, 1.0, -1.0)
             total = np.einsum("n,nij,ni->j", sign, contact.frame[active].reshape(-1, 3, 3), force)
-            self._force[world] = max(self._force[world], float(np.linalg.norm(total)))
+            self._force[world] = max(self._force[world], math.hypot(*total.tolist()))
 
     def clear(self, worlds: np.ndarray) -> None:
         """Forget what was read in some worlds, whose episodes start anew."""
-        for array in (self._penetration, self._force, self._pad_force):
-            array[worlds] = 0.0
+        self._deepest[worlds], self._pad_force[worlds] = 0.0, 0.0
+        for world in worlds.tolist():
+            self._force[world], self._speed[world], self._contacts[world] = 0.0, 0.0, 0
 
     def faults(self, engine: NativeWorlds) -> list[str | None]:
         """What went wrong in each world since its last reset, or None."""
@@ -109,15 +138,21 @@ class ContactProbe:
 
     def take(self, engine: NativeWorlds) -> Signals:
         """Signals since the last call; starts the next interval."""
-        signals = Signals(self._penetration.copy(), self._force.copy(), self._pad_force.copy(), self._wrench(engine))
-        for array in (self._penetration, self._force, self._pad_force):
-            array[:] = 0.0
+        signals = Signals(
+            **penetrations(self._deepest),
+            fixture_force_n=np.array(self._force),
+            pad_force_n=self._pad_force.copy(),
+            held_speed_m_s=np.array(self._speed),
+            contacts=np.array(self._contacts, float),
+            wrist_wrench=self._wrench(engine),
+        )
+        self.clear(np.arange(len(self._deepest)))
         return signals
 
     def _wrench(self, engine: NativeWorlds) -> np.ndarray:
         """Force and torque (N, 6) of the arm on the gripper, about its origin and in its frame, as of the last step."""
         body, root = self._gripper, self._root
-        worlds = [engine.world(world) for world in range(len(self._force))]
+        worlds = [engine.world(world) for world in range(len(self._deepest))]
         for model, data in worlds:
             mujoco.mj_rnePostConstraint(model, data)
         spatial = np.stack([data.cfrc_int[body] for _, data in worlds])

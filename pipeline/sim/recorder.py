@@ -13,10 +13,21 @@ from pipeline.engine import Engine
 from pipeline.schema import FPS
 from pipeline.sim.cell import Cell, Observation
 from pipeline.store import Episode, episode_id
-from pipeline.success import Judge
+from pipeline.success import GRASPED_M, Judge
 from pipeline.tasks import HOME_TOLERANCE_RAD, PART_DROP_M, Task
 from randomization.draws import Draws, draw_episode
 from randomization.seeds import episode_seed
+
+CONTACT_HEALTH = (
+    "penetration_m",
+    "stray_penetration_m",
+    "pad_penetration_m",
+    "fixture_force_n",
+    "pad_force_n",
+    "held_speed_m_s",
+    "contacts",
+)
+"""Signals whose largest value is stored with an episode."""
 
 PACKAGES = ("isaaclab", "newton", "warp-lang", "mujoco", "numpy", "scipy", "torch", "gym-hil")
 
@@ -137,7 +148,9 @@ class _Recorder:
             view.tool_pos_m,
             view.finger_closed,
             after.signals.penetration_m,
+            after.signals.stray_penetration_m,
             after.signals.fixture_force_n,
+            after.signals.held_speed_m_s,
         )
         self._history.append(_Step(before, action, command, reward, self._judge.success.copy()))
         self._now += 1
@@ -243,14 +256,15 @@ def _frames(steps: list[_Step], env_id: int) -> dict[str, np.ndarray]:
 
 
 def _contact(steps: list[_Step], after: Observation, env_id: int) -> dict[str, float]:
-    """Extremes over the episode."""
+    """Extremes over the episode; penetration of what is neither fixture nor pad from the grasp on, as judged."""
     observations = [*(step.observation for step in steps), after]
-    return {
-        "max_penetration_m": max(float(o.signals.penetration_m[env_id]) for o in observations),
-        "max_fixture_force_n": max(float(o.signals.fixture_force_n[env_id]) for o in observations),
-        "max_pad_force_n": max(float(o.signals.pad_force_n[env_id].max()) for o in observations),
-        "max_held_speed_m_s": max(float(o.held_speed_m_s[env_id]) for o in observations),
-    }
+    height = np.array([o.view.held_pos_m[env_id, 2] for o in observations])
+    grasped = np.logical_or.accumulate(height - height[0] > GRASPED_M)
+    signals = [o.signals for o in observations]
+    found = {f"max_{name}": np.array([getattr(s, name)[env_id].max() for s in signals]) for name in CONTACT_HEALTH}
+    found["max_stray_penetration_m"] = found["max_stray_penetration_m"] * grasped
+    found["max_wrist_force_n"] = np.linalg.norm([s.wrist_wrench[env_id, :3] for s in signals], axis=1)
+    return {name: float(values.max()) for name, values in found.items()}
 
 
 def _spans(phase: np.ndarray, names: Sequence[str]) -> list[dict[str, Any]]:

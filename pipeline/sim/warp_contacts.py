@@ -4,7 +4,17 @@ import mujoco_warp
 import numpy as np
 from newton.solvers import SolverMuJoCo
 
-from pipeline.sim.contacts import FIXED, HELD, PADS, Signals, body_index, parts_of_geoms, wrench_in_frame
+from pipeline.sim.contacts import (
+    FIXED,
+    HELD,
+    PADS,
+    PAIRS,
+    Signals,
+    body_index,
+    parts_of_geoms,
+    penetrations,
+    wrench_in_frame,
+)
 
 
 class WarpContacts:
@@ -18,6 +28,7 @@ class WarpContacts:
     def __init__(self, solver: SolverMuJoCo, held: str, fixed: str, pads: tuple[str, str], gripper: str) -> None:
         model = solver.mj_model
         self._part = parts_of_geoms(model, held, fixed, pads)
+        self._held_dof = int(model.body_dofadr[body_index(model, held)])
         self._gripper = body_index(model, gripper)
         self._root = int(model.body_rootid[self._gripper])
 
@@ -44,7 +55,13 @@ class WarpContacts:
         parts = self._part[geom]
         meeting = parts[:, 0] | parts[:, 1]
         joint = meeting == HELD | FIXED
-        np.maximum.at(signals.penetration_m, world[joint], -dist[joint])
+        deepest = np.zeros((data.nworld, PAIRS))
+        np.maximum.at(deepest, (world, meeting), -dist)
+        for name, depth in penetrations(deepest).items():
+            getattr(signals, name)[:] = depth
+        velocity = data.qvel.numpy()[:, self._held_dof : self._held_dof + 3]
+        signals.held_speed_m_s[:] = np.linalg.norm(velocity, axis=1)
+        signals.contacts[:] = np.bincount(world, minlength=data.nworld)
         sign = np.where(parts[:, 1] == HELD, 1.0, -1.0)
         total = np.zeros((data.nworld, 3))
         on_held = sign[:, None] * np.einsum("nij,ni->nj", frame.reshape(-1, 3, 3), force)

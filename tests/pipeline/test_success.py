@@ -31,7 +31,9 @@ class Moment:
     tool: tuple[float, float, float] = (0.37, 0.0, 0.4)
     closed: float = 0.0
     penetration: float = 0.0
+    stray: float = 0.0
     force: float = 0.0
+    top_speed: float = 0.0
 
 
 def seated(task: Task = PEG, **changes: object) -> Moment:
@@ -64,7 +66,8 @@ class Court:
         for _ in range(steps):
             total += self.judge.update(
                 *map(self._many, (moment.held, moment.quat, moment.fixed, moment.fixed_quat, moment.speed)),
-                *map(self._many, (moment.tool, moment.closed, moment.penetration, moment.force)),
+                *map(self._many, (moment.tool, moment.closed, moment.penetration, moment.stray)),
+                *map(self._many, (moment.force, moment.top_speed)),
             )
         return total
 
@@ -102,6 +105,7 @@ def test_success_takes_three_control_steps_in_a_row() -> None:
         ),
         pytest.param(seated(penetration=0.00051), id="rammed 0.51 mm into the wall"),
         pytest.param(seated(force=61.0), id="pressed with 61 N"),
+        pytest.param(seated(top_speed=3.1), id="shot in at 3.1 m/s"),
         pytest.param(Moment(held=PEG.held_pos_m), id="in its stand"),
         pytest.param(Moment(held=(PEG.fixed_pos_m[0] + 0.05, PEG.fixed_pos_m[1], 0.0)), id="lying beside the hole"),
         pytest.param(moved(seated(closed=0.75), z=0.004), id="hanging proud in the fingers"),
@@ -123,7 +127,7 @@ def test_not_seated(moment: Moment) -> None:
         pytest.param(
             seated(quat=tuple(Rotation.from_euler("x", 25, degrees=True).as_quat())), id="tilted by 25 degrees"
         ),
-        pytest.param(seated(penetration=0.00049, force=59.0), id="firm contact"),
+        pytest.param(seated(penetration=0.00049, force=59.0, top_speed=2.9), id="firm contact"),
     ],
 )
 def test_seated_within_the_tolerances(moment: Moment) -> None:
@@ -134,7 +138,12 @@ def test_seated_within_the_tolerances(moment: Moment) -> None:
 
 @pytest.mark.parametrize(
     ("rammed", "limit"),
-    [(seated(force=80.0), "force_over_limit"), (seated(penetration=0.001), "penetration_over_limit")],
+    [
+        (seated(force=80.0), "force_over_limit"),
+        (seated(penetration=0.001), "penetration_over_limit"),
+        (seated(top_speed=4.0), "speed_over_limit"),
+        (moved(seated(stray=0.001), z=0.01), "penetration_over_limit"),
+    ],
 )
 def test_a_broken_limit_stands_for_the_whole_episode(rammed: Moment, limit: str) -> None:
     court = Court()
@@ -144,6 +153,14 @@ def test_a_broken_limit_stands_for_the_whole_episode(rammed: Moment, limit: str)
     assert court.judge.broken_limit[0] == limit
     court.reset(Moment(held=PEG.held_pos_m))
     assert court.judge.broken_limit[0] is None
+    court.see(seated(), steps=3)
+    assert court.won
+
+
+def test_a_part_may_be_pushed_against_its_stand_until_it_is_grasped() -> None:
+    court = Court()
+    court.see(Moment(held=PEG.held_pos_m, stray=0.001))
+    court.see(moved(Moment(held=PEG.held_pos_m, stray=0.001), z=0.0009))
     court.see(seated(), steps=3)
     assert court.won
 

@@ -41,7 +41,7 @@ def test_instruction(task: Task) -> None:
 def test_success_rules(task: Task) -> None:
     seat = task.seat
     assert (seat.max_xy_m, seat.max_speed_m_s, seat.hold_steps) == (0.0025, 0.05, 3)
-    assert (seat.max_penetration_m, seat.max_force_n) == (0.0005, 60.0)
+    assert (seat.max_penetration_m, seat.max_force_n, seat.top_speed_m_s) == (0.0005, 60.0, 3.0)
     assert seat.max_finger_closed < 0.8, "a part that is still gripped must not count"
     if task.family == "nut":
         assert seat.max_gap_m == pytest.approx(0.375 * task.geometry["pitch"])

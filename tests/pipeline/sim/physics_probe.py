@@ -42,6 +42,7 @@ def main() -> None:
     with open_cell(TASK, ENVS, Engine(threads=2)) as cell:
         for question in (
             free_fall,
+            contact_health,
             dropped_beside_the_hole,
             dropped_into_the_hole,
             contacts_missed,
@@ -92,7 +93,9 @@ def _judged(seen: list[Observation]) -> list[bool]:
             v.tool_pos_m,
             v.finger_closed,
             o.signals.penetration_m,
+            o.signals.stray_penetration_m,
             o.signals.fixture_force_n,
+            o.signals.held_speed_m_s,
         )
         ever |= judge.success
     return [bool(e) for e in ever]
@@ -108,6 +111,24 @@ def free_fall(cell: Cell) -> dict[str, float]:
         "fallen_m": height[0] - height[-1],
         "seconds": 2 / FPS,
     }
+
+
+def contact_health(cell: Cell) -> dict[str, dict[str, float]]:
+    """Signals of a control step of a falling peg, of one that stands on the table, and of one in the hole."""
+    found = {}
+    for name, offset, steps in (
+        ("falls", (0.0, 0.0, 0.3), 1),
+        ("stands", (0.0, -0.04, 0.001), 5),
+        ("in", (0, 0, 0.006), 5),
+    ):
+        _put(cell, offset)
+        _idle(cell, steps - 1)
+        cell._contacts.take(cell._solver)
+        _idle(cell, 1)
+        signals = cell._contacts.take(cell._solver)
+        names = ("penetration_m", "stray_penetration_m", "pad_penetration_m", "held_speed_m_s", "contacts")
+        found[name] = {key: float(getattr(signals, key)[0]) for key in names}
+    return found
 
 
 def dropped_beside_the_hole(cell: Cell) -> list[bool]:

@@ -27,6 +27,18 @@ def test_a_free_part_falls_at_earth_gravity(answers: dict[str, Any]) -> None:
     assert fall["fallen_m"] == pytest.approx(9.81 * fall["seconds"] ** 2 / 2, rel=0.05)
 
 
+def test_contact_health_tells_what_the_part_meets(answers: dict[str, Any]) -> None:
+    falls, stands, inside = (answers["contact_health"][name] for name in ("falls", "stands", "in"))
+    assert falls["held_speed_m_s"] == pytest.approx(9.81 / 15, rel=1e-3)
+    assert falls["penetration_m"] == falls["stray_penetration_m"] == falls["contacts"] == 0.0
+    assert stands["stray_penetration_m"] > 0.0
+    assert stands["penetration_m"] == 0.0
+    assert inside["penetration_m"] > 0.0
+    assert inside["stray_penetration_m"] == 0.0
+    assert min(stands["contacts"], inside["contacts"]) >= 1
+    assert stands["pad_penetration_m"] == inside["pad_penetration_m"] == 0.0
+
+
 def test_a_part_dropped_beside_the_hole_is_a_failure(answers: dict[str, Any]) -> None:
     assert not any(answers["dropped_beside_the_hole"])
     assert all(answers["dropped_into_the_hole"])

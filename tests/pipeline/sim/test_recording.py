@@ -56,7 +56,12 @@ def test_the_expert_succeeds_within_the_limits(episodes: list[Episode]) -> None:
     assert [episode.reason for episode in episodes] == [None] * EPISODES
     for episode in episodes:
         assert episode.contact["max_penetration_m"] < 0.0005
+        assert 0 < episode.contact["max_stray_penetration_m"] < 0.0005
+        assert 0 < episode.contact["max_pad_penetration_m"] < 0.002
         assert 0 < episode.contact["max_fixture_force_n"] < 60.0
+        assert 0 < episode.contact["max_held_speed_m_s"] < 3.0
+        assert 5.0 < episode.contact["max_wrist_force_n"] < 60.0
+        assert 5 < episode.contact["max_contacts"] < 60
         assert episode.frames["next.success"][-1]
         assert episode.contact["score"] == 1.0
 
