@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -18,10 +18,15 @@ from pipeline.errors import DamagedEpisode, UserError
 from pipeline.faults import Fault
 from pipeline.sim.worker import Shard
 from pipeline.store import Run, episode_id, read_episode, read_meta
-from pipeline.tasks import get_task
+from pipeline.tasks import CATALOGUE, get_task
 from randomization.draws import COMPETENCE
 
 MAX_SEED = 2**63 - 1
+
+
+def tasks_with_expert() -> tuple[str, ...]:
+    """Ids of the tasks that can be recorded, in catalogue order."""
+    return tuple(task.id for task in CATALOGUE.values() if task.family in COMPETENCE)
 
 
 @dataclass(frozen=True)
@@ -91,10 +96,12 @@ class Recorded:
     Attributes:
         episodes: their ``episode.json``, in order of task and attempt.
         new: how many were recorded by this call.
+        seconds_per_episode: of each task of which some were: core seconds of the worker, without its start.
     """
 
     episodes: tuple[dict[str, Any], ...]
     new: int
+    seconds_per_episode: Mapping[str, float]
 
     def to_dict(self) -> dict[str, Any]:
         """Summary as printed by ``demomill record --json``."""
@@ -129,8 +136,7 @@ def record(request: Request, listen: Listener = lambda _: None) -> Recorded:
         with ThreadPoolExecutor(request.workers) as pool:
             futures = [pool.submit(run_shard, shard, lock, listen) for shard in shards]
             try:
-                for future in futures:
-                    future.result()
+                seconds = [future.result() for future in futures]
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
     metas = [
@@ -138,7 +144,8 @@ def record(request: Request, listen: Listener = lambda _: None) -> Recorded:
         for task in request.tasks
         for attempt in range(request.episodes)
     ]
-    return Recorded(tuple(metas), sum(len(shard.attempts) for shard in shards))
+    each = {shard.task: spent / len(shard.attempts) for shard, spent in zip(shards, seconds, strict=True)}
+    return Recorded(tuple(metas), sum(len(shard.attempts) for shard in shards), each)
 
 
 def _missing(run: Run, request: Request, task: str, listen: Listener) -> Shard:
@@ -166,8 +173,8 @@ def _missing(run: Run, request: Request, task: str, listen: Listener) -> Shard:
     )
 
 
-def run_shard(shard: Shard, lock: int, listen: Listener) -> None:
-    """Run one worker to its end.
+def run_shard(shard: Shard, lock: int, listen: Listener) -> float:
+    """Run one worker to its end; returns its core seconds, without its start.
 
     Args:
         shard: what it records.
@@ -179,7 +186,7 @@ def run_shard(shard: Shard, lock: int, listen: Listener) -> None:
     """
     log = Path(shard.root) / "logs" / f"{shard.task}.log"
     log.parent.mkdir(exist_ok=True)
-    committed = 0
+    committed, core_seconds = 0, 0.0
     with _worker(shard, lock, log) as (process, events):
         for line in events:
             event = json.loads(line)
@@ -190,12 +197,15 @@ def run_shard(shard: Shard, lock: int, listen: Listener) -> None:
             if event["event"] == "episode":
                 committed += 1
                 listen(Progress("episode", shard.task, event["reason"] or "", event["outcome"]))
+            if event["event"] == "done":
+                core_seconds = event["core_seconds"]
         code = process.wait()
     if code:
         raise UserError(
             f"{shard.task}: the worker stopped with exit code {code} after {committed} of {len(shard.attempts)} "
             f"episodes, which are kept; see {log}, then run the same command again to go on"
         )
+    return core_seconds
 
 
 @contextmanager

@@ -1,11 +1,16 @@
 """What the stages add to a run folder, and which episodes it keeps."""
 
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from flows.reporter import REPORTER
 from pipeline.export.selection import KEEP
 from pipeline.store import Run, read_meta
 
@@ -60,3 +65,21 @@ class RunFiles:
             return [meta for meta in map(read_meta, run.folders()) if meta["outcome"] == "success"]
         rows = table[table["verdict"] == KEEP]
         return [read_meta(run.folder(*names)) for names in zip(rows["task"], rows["episode_id"], strict=True)]
+
+
+@contextmanager
+def kept_or_temporary(out: Path | None) -> Iterator[Path]:
+    """``out``, or without it a temporary run folder that is removed unless a recording in it breaks off."""
+    if out is not None:
+        yield out
+        return
+    root = Path(tempfile.mkdtemp(prefix="demomill-"))
+    try:
+        yield root
+    except BaseException:
+        if any(root.glob("episodes/*/*")):
+            REPORTER.get().say(f"what was recorded is in {root}: give --out {root} to go on from there")
+        else:
+            shutil.rmtree(root)
+        raise
+    shutil.rmtree(root)

@@ -16,6 +16,10 @@ app = typer.Typer(
 )
 
 Tasks = Annotated[list[str], typer.Option("--task", metavar="TASK", help="Task id; give it again for more tasks.")]
+AnyTasks = Annotated[
+    list[str] | None,
+    typer.Option("--task", metavar="TASK", help="Task id, may be repeated. [default: all with an expert]"),
+]
 Seed = Annotated[int, typer.Option(help="With task and attempt it fixes every draw of an episode.")]
 NumEnvs = Annotated[int, typer.Option(help="Parallel envs of a worker; does not change the episodes.")]
 Device = Annotated[str, typer.Option(help="auto, cpu or a CUDA device such as cuda:0.")]
@@ -87,6 +91,38 @@ def record(
     )
 
 
+@app.command("yield", epilog="Example: demomill yield --episodes 64 --seed 7000")
+def measure_yield(
+    task: AnyTasks = None,
+    episodes: Annotated[int, typer.Option(help="Attempts of each task.")] = 64,
+    num_envs: NumEnvs = 16,
+    seed: Seed = 7000,
+    device: Device = "auto",
+    workers: Workers = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Run folder to keep and to go on from. [default: removed at the end]")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure how often each task succeeds, with 95 % intervals, why it fails, and what an episode costs."""
+    from pipeline.cli.tables import yield_table
+    from pipeline.cli.terminal import show, working
+
+    with working():
+        from flows.stages import record as stage
+        from flows.stages.files import kept_or_temporary
+        from pipeline.record import tasks_with_expert
+        from pipeline.yields import task_yields
+
+        with kept_or_temporary(out) as root:
+            wanted = task or tasks_with_expert()
+            recorded = stage.record(
+                stage.request(root, wanted, episodes, seed, num_envs=num_envs, device=device, workers=workers)
+            )
+    yields = [asdict(each) for each in task_yields(recorded)]
+    show({"tasks": yields}, as_json, yield_table(yields))
+
+
 @app.command(epilog="Example: demomill qc out/run")
 def qc(run: RunFolder, as_json: Json = False) -> None:
     """Judge every episode of a run: keep, drop with a reason, or review. Nothing is deleted."""
@@ -150,9 +186,7 @@ def export(
 @app.command(epilog="Example: demomill generate --out out/demo")
 def generate(
     out: Annotated[Path, typer.Option(help="Run folder; made if it is missing, completed if it is there.")],
-    task: Annotated[
-        list[str] | None, typer.Option(metavar="TASK", help="Task id, may be repeated. [default: all with an expert]")
-    ] = None,
+    task: AnyTasks = None,
     episodes: Annotated[int, typer.Option(help="Attempts of each task.")] = 10,
     num_envs: NumEnvs = 16,
     seed: Seed = 0,
@@ -169,10 +203,9 @@ def generate(
         from flows.reporter import REPORTER
         from flows.server import prefect_server
         from flows.stages.record import request, require_usable
-        from pipeline.tasks import CATALOGUE
-        from randomization.draws import COMPETENCE
+        from pipeline.record import tasks_with_expert
 
-        tasks = task or [each.id for each in CATALOGUE.values() if each.family in COMPETENCE]
+        tasks = task or list(tasks_with_expert())
         dataset = dataset or out / "dataset"
         wanted = request(out, tasks, episodes, seed, num_envs=num_envs, device=device, workers=workers)
         require_usable(wanted, dataset)

@@ -51,6 +51,31 @@ def recorded_table(outcomes: Mapping[str, Counter[str]]) -> Table:
     return table(("task", "attempted", "succeeded", "rate", "failures by reason"), rows)
 
 
+def yield_table(yields: Sequence[Mapping[str, Any]]) -> Table:
+    """Success rates with their intervals, from the dictionaries of ``demomill yield --json``."""
+    rows = []
+    for each in yields:
+        interval = f"{each['wilson_low']:.1%} to {each['wilson_high']:.1%}"
+        seconds = each["seconds_per_episode"]
+        envs = {i: f"{env['succeeded']}/{env['attempted']}" for i, env in each["by_env_index"].items()}
+        lossy = ", ".join(
+            f"{i}: {envs[i]}" for i, env in each["by_env_index"].items() if env["succeeded"] < env["attempted"]
+        )
+        rows.append(
+            (
+                each["task"],
+                f"{each['succeeded']} of {each['attempted']}",
+                f"{each['success_rate']:.1%}",
+                interval,
+                "-" if seconds is None else f"{seconds:.2f}",
+                counts(each["by_reason"]),
+                lossy or "none",
+            )
+        )
+    columns = ("task", "succeeded", "rate", "95 % interval", "core s/episode", "failures by reason", "envs that failed")
+    return table(columns, rows)
+
+
 def account_table(accounts: Mapping[str, Mapping[str, Any]]) -> Table:
     """What became of the episodes of each task; columns without an entry are left out, except the usual ones."""
     rows = [{"task": task, **account} for task, account in accounts.items()]

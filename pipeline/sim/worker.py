@@ -1,11 +1,13 @@
 """Worker process: record one shard of a task. Run as ``python -m pipeline.sim.worker SHARD.json EVENTS_FD``.
 
-It writes one JSON line per event to the file descriptor: ``ready``, ``episode`` (committed), ``error``, ``done``.
+It writes one JSON line per event to the file descriptor: ``ready``, ``episode`` (committed), ``error``, ``done`` (with
+the CPU time of all its threads since it was ready, ``core_seconds``).
 """
 
 import json
 import os
 import sys
+import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -67,15 +69,15 @@ def main(argv: list[str]) -> int:
             events.write(json.dumps({"event": event, **fields}) + "\n")
 
         try:
-            _record(shard, tell)
+            core_seconds = _record(shard, tell)
         except UserError as error:
             tell("error", message=str(error))
             return 2
-        tell("done")
+        tell("done", core_seconds=core_seconds)
     return 0
 
 
-def _record(shard: Shard, tell: Any) -> None:
+def _record(shard: Shard, tell: Any) -> float:
     os.environ.setdefault("WARP_CACHE_PATH", str(cache_dir() / "warp"))
     if shard.engine.device == "cpu":
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
@@ -95,8 +97,10 @@ def _record(shard: Shard, tell: Any) -> None:
 
     with open_cell(task, shard.num_envs, shard.engine, shard.fault) as cell:
         tell("ready")
+        start = time.process_time()
         expert = EXPERTS[task.family](shard.num_envs, Assembly(task.geometry, task.seat.offset_m), shard.handicap)
         record(cell, expert, shard.engine, shard.run_seed, shard.attempts, commit, extra)
+        return time.process_time() - start
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ ATTEMPTS_A_FAILURE = 3
 ROWS = 15
 
 
-def fake_worker(make: Callable[..., Episode], dies_after: int | None = None) -> Callable[[Shard, int, Listener], None]:
+def fake_worker(make: Callable[..., Episode], dies_after: int | None = None) -> Callable[[Shard, int, Listener], float]:
     """Stand-in for :func:`pipeline.record.run_shard`.
 
     Args:
@@ -28,7 +28,7 @@ def fake_worker(make: Callable[..., Episode], dies_after: int | None = None) -> 
         dies_after: raise an interrupt in place of the next episode after so many.
     """
 
-    def run_shard(shard: Shard, lock: int, listen: Listener) -> None:
+    def run_shard(shard: Shard, lock: int, listen: Listener) -> float:
         print("noise of a library")
         listen(Progress("ready", shard.task))
         for number, attempt in enumerate(shard.attempts):
@@ -38,6 +38,7 @@ def fake_worker(make: Callable[..., Episode], dies_after: int | None = None) -> 
             episode = make(shard.task, attempt, run_seed=shard.run_seed, reason=reason)
             Run(Path(shard.root)).commit(episode)
             listen(Progress("episode", shard.task, episode.reason or "", episode.outcome))
+        return 1.5 * len(shard.attempts)
 
     return run_shard
 

@@ -39,7 +39,7 @@ with os.fdopen(int(sys.argv[5]), "w", buffering=1) as events:
         shutil.copytree(Path({studio!r}, name), Path(shard["root"], name))
         meta = json.loads(Path({studio!r}, name, "episode.json").read_text())
         tell("episode", **{{key: meta[key] for key in ("id", "outcome", "reason", "length")}})
-    tell("done")
+    tell("done", core_seconds=2.0)
 """
 
 
@@ -130,6 +130,7 @@ def test_every_attempt_is_recorded_once_in_order(request_of: Callable[..., Reque
         f"{task}-s3-{attempt:05d}" for task in TASKS for attempt in range(5)
     ]
     assert [event.kind for event in heard].count("episode") == 10
+    assert recorded.seconds_per_episode == dict.fromkeys(TASKS, 0.4)
     assert success_by_task(recorded.episodes)["peg_round_4mm"] == {"success": 4, "missed_grasp": 1}
 
 

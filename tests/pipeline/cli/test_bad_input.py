@@ -45,6 +45,13 @@ def test_task_without_an_expert(demomill, tmp_path, command):
     bad(demomill(command, "--task", "nut_M8", "--out", tmp_path / "run"), "nut_M8", "no expert yet")
 
 
+def test_bad_input_of_yield_leaves_nothing_behind(demomill, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    bad(demomill("yield", "--task", "peg_round_8m"), "'peg_round_8mm'")
+    bad(demomill("yield", *PEG, "--episodes", "0"), "--episodes is 0")
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("option", "value", "word"),
     [

@@ -10,8 +10,11 @@ from pipeline import record as recording
 from pipeline.doctor import CHECKS
 from pipeline.store import episode_id
 from pipeline.tasks import CATALOGUE
+from randomization.draws import COMPETENCE
+from tests.flows.fake_worker import fake_worker
+from tests.pipeline.factories import make_episode
 
-COMMANDS = ("tasks", "record", "qc", "render", "export", "generate", "doctor")
+COMMANDS = ("tasks", "record", "yield", "qc", "render", "export", "generate", "doctor")
 HEAVY = ("torch", "isaaclab", "lerobot", "prefect", "pandas", "mujoco", "trimesh", "matplotlib")
 
 
@@ -94,6 +97,52 @@ def test_record_repeats_a_damaged_episode_and_keeps_the_pieces(demomill, no_simu
     assert f"{broken.name}: damaged" in answer.err
     assert json.loads(answer.out) == {**before, "new": 1}
     assert (tmp_path / "quarantine" / broken.name / "frames.parquet").read_bytes() == b"PAR1"
+
+
+YIELD = ("yield", "--task", "peg_round_8mm", "--episodes", "8", "--seed", "5")
+
+
+def test_yield_prints_rates_with_intervals_and_leaves_nothing_behind(demomill, no_simulator, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (found,) = json.loads(demomill(*YIELD, "--json").out)["tasks"]
+    assert found == {
+        "task": "peg_round_8mm",
+        "attempted": 8,
+        "succeeded": 6,
+        "success_rate": 0.75,
+        "wilson_low": pytest.approx(0.4093, abs=1e-4),
+        "wilson_high": pytest.approx(0.9285, abs=1e-4),
+        "by_reason": {"dropped": 2},
+        "by_env_index": {"0": {"attempted": 8, "succeeded": 6}},
+        "seconds_per_episode": 1.5,
+    }
+    assert list(tmp_path.iterdir()) == []
+    table = demomill(*YIELD).out
+    assert re.search(r"peg_round_8mm +6 of 8 +75\.0% +40\.9% to 92\.9% +1\.50 +dropped 2 +0: 6/8", table)
+
+
+def test_yield_with_a_run_folder_goes_on_from_it(demomill, no_simulator, tmp_path):
+    first = json.loads(demomill(*YIELD, "--out", tmp_path, "--json").out)["tasks"]
+    again = json.loads(demomill(*YIELD, "--out", tmp_path, "--json").out)["tasks"]
+    assert again == [{**first[0], "seconds_per_episode": None}]
+    (more,) = json.loads(demomill(*YIELD[:-3], "9", *YIELD[-2:], "--out", tmp_path, "--json").out)["tasks"]
+    assert (more["attempted"], more["seconds_per_episode"]) == (9, 1.5)
+
+
+def test_yield_measures_every_task_with_an_expert(demomill, no_simulator, tmp_path):
+    found = json.loads(demomill("yield", "--episodes", "1", "--out", tmp_path, "--json").out)["tasks"]
+    assert [each["task"] for each in found] == [task.id for task in CATALOGUE.values() if task.family in COMPETENCE]
+
+
+def test_interrupted_yield_keeps_what_it_has(demomill, monkeypatch, tmp_path):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(recording, "run_shard", fake_worker(make_episode, dies_after=2))
+    answer = demomill(*YIELD)
+    assert answer.code == 130
+    (root,) = tmp_path.iterdir()
+    assert f"--out {root}" in answer.err
+    monkeypatch.setattr(recording, "run_shard", fake_worker(make_episode))
+    assert json.loads(demomill(*YIELD, "--out", root, "--json").out)["tasks"][0]["attempted"] == 8
 
 
 def test_interrupted_command_says_that_it_can_go_on(demomill, monkeypatch, tmp_path):
