@@ -20,9 +20,8 @@ import mujoco
 import numpy as np
 import torch
 
-from experts import EXPERTS
-from experts.contract import Assembly, Handicap
 from pipeline.engine import Engine
+from pipeline.reasons import make_expert
 from pipeline.sim.cell import Cell, open_cell
 from pipeline.sim.native import NewtonNativeManager
 from pipeline.sim.recorder import _Recorder
@@ -38,7 +37,7 @@ def native(path: str) -> dict[str, float]:
     """Best of five rounds of each, interleaved."""
     engine, task = Engine(threads=os.cpu_count() or 1), get_task("peg_round_8mm")
     with open_cell(task, NUM_ENVS, engine) as cell:
-        expert = EXPERTS[task.family](NUM_ENVS, Assembly(task.geometry, task.seat.offset_m), Handicap())
+        expert = make_expert(task, NUM_ENVS)
         recorder = _Recorder(cell, expert, engine, 1, list(range(4 * NUM_ENVS)), {})
         for _ in range(STEPS_TO_GRASP):
             recorder.advance()

@@ -54,6 +54,8 @@ class CarryingExpert(PhaseMachine):
         Phase("transport", 90, "slipped_in_transport"),
     )
 
+    other_failures = ("tipped_in_hand",)
+
     def __init__(
         self,
         num_envs: int,

@@ -102,9 +102,15 @@ class Action:
 
 
 class Expert(Protocol):
-    """A scripted policy over N envs; it reads only the :class:`View` and this episode's draws."""
+    """A scripted policy over N envs; it reads only the :class:`View` and this episode's draws.
+
+    Attributes:
+        phases: names behind :attr:`Action.phase`.
+        failures: every name that :attr:`Action.failure` can have.
+    """
 
     phases: tuple[str, ...]
+    failures: tuple[str, ...]
 
     def reset(self, view: View, draws: Sequence[Draws], env_ids: Sequence[int]) -> None:
         """Start an episode in these envs, one draw each."""

@@ -36,12 +36,15 @@ class PhaseMachine:
 
     Subclasses list :class:`Phase` in ``table``, in order, and return a handler for each name from
     :meth:`handlers`. ``pos`` (N, 3), ``quat`` (N, 4) xyzw and ``grip`` (N,) are the standing commands.
+    Failures that handlers name, beside those of the table, are listed in ``other_failures``.
     """
 
     table: tuple[Phase, ...]
+    other_failures: tuple[str, ...] = ()
 
     def __init__(self, num_envs: int) -> None:
         self.phases = tuple(phase.name for phase in self.table)
+        self.failures = tuple(dict.fromkeys((*(phase.failure for phase in self.table), *self.other_failures)))
         self.phase: np.ndarray = np.zeros(num_envs, int)
         self.steps_in_phase: np.ndarray = np.zeros(num_envs, int)
         self.pos = np.zeros((num_envs, 3))

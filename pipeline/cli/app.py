@@ -46,15 +46,18 @@ def tasks(as_json: Json = False) -> None:
     """List the tasks: what is assembled, within which tolerances, and whether an expert can do it yet."""
     from pipeline.cli.tables import task_table
     from pipeline.cli.terminal import show
+    from pipeline.reasons import failure_reasons, make_expert
+    from pipeline.record import tasks_with_expert
     from pipeline.tasks import CATALOGUE
-    from randomization.draws import COMPETENCE
 
+    with_expert = tasks_with_expert()
     keys = ("id", "family", "instruction", "timeout_s")
     listed = [
         {
             **{key: getattr(task, key) for key in keys},
             "seat": asdict(task.seat),
-            "has_expert": task.family in COMPETENCE,
+            "has_expert": task.id in with_expert,
+            "failure_reasons": failure_reasons(make_expert(task, 1) if task.id in with_expert else None),
         }
         for task in CATALOGUE.values()
     ]

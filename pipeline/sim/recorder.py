@@ -10,6 +10,7 @@ import numpy as np
 from experts.contract import Action, Expert
 from pipeline import __version__
 from pipeline.engine import Engine
+from pipeline.reasons import failure_reasons
 from pipeline.schema import FPS
 from pipeline.sim.cell import Cell, Observation
 from pipeline.store import Episode, episode_id
@@ -97,6 +98,7 @@ class _Recorder:
         self._judge = Judge(cell.task, cell.num_envs)
         self._history: list[_Step] = []
         self._now = 0
+        self._reasons = failure_reasons(expert)
         self._versions = {"demomill": __version__, **{name: version(name) for name in PACKAGES}}
         self._observation = self._fill(list(range(cell.num_envs)))
 
@@ -184,6 +186,10 @@ class _Recorder:
         return None
 
     def _episode(self, env_id: int, running: _Running, reason: str, after: Observation) -> Episode:
+        if reason and reason not in self._reasons:
+            raise RuntimeError(
+                f"{reason!r} is no failure that {type(self._expert).__name__} lists in `failures`: add it"
+            )
         steps = self._history[len(self._history) - (self._now - running.first) :]
         frames = _frames(steps, env_id)
         contact = _contact(steps, after, env_id)

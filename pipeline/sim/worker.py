@@ -81,8 +81,7 @@ def _record(shard: Shard, tell: Any) -> float:
     os.environ.setdefault("WARP_CACHE_PATH", str(cache_dir() / "warp"))
     if shard.engine.device == "cpu":
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    from experts import EXPERTS
-    from experts.contract import Assembly
+    from pipeline.reasons import make_expert
     from pipeline.sim.cell import open_cell
     from pipeline.sim.recorder import record
 
@@ -98,7 +97,7 @@ def _record(shard: Shard, tell: Any) -> float:
     with open_cell(task, shard.num_envs, shard.engine, shard.fault) as cell:
         tell("ready")
         start = time.process_time()
-        expert = EXPERTS[task.family](shard.num_envs, Assembly(task.geometry, task.seat.offset_m), shard.handicap)
+        expert = make_expert(task, shard.num_envs, shard.handicap)
         record(cell, expert, shard.engine, shard.run_seed, shard.attempts, commit, extra)
         return time.process_time() - start
 

@@ -55,6 +55,8 @@ def test_tasks(demomill):
     listed = json.loads(demomill("tasks", "--json").out)["tasks"]
     assert [task["id"] for task in listed] == list(CATALOGUE)
     assert {task["family"] for task in listed if task["has_expert"]} == {"peg_round", "peg_square"}
+    reasons = {task["id"]: task["failure_reasons"] for task in listed}
+    assert {"missed_grasp", "jammed_at_mouth", "dropped", "diverged"} <= set(reasons["peg_round_8mm"])
     rows = demomill("tasks").out.splitlines()
     for task in CATALOGUE.values():
         (row,) = [line for line in rows if line.split()[:1] == [task.id]]

@@ -16,13 +16,12 @@ import torch
 from newton import ModelFlags
 
 import experts.peg
-from experts import EXPERTS
-from experts.contract import Assembly, Handicap
 from pipeline.engine import Engine
+from pipeline.reasons import make_expert
 from pipeline.schema import FPS
 from pipeline.sim.cell import Cell, Observation, open_cell
 from pipeline.sim.contacts import body_index
-from pipeline.sim.native import NewtonNativeManager, speed_limit
+from pipeline.sim.native import _WARNINGS, NewtonNativeManager, speed_limit
 from pipeline.sim.recorder import _Recorder, record
 from pipeline.store import Episode
 from pipeline.success import Judge
@@ -30,7 +29,6 @@ from pipeline.tasks import get_task
 from randomization.draws import StartPose
 
 TASK = get_task("peg_round_8mm")
-ASSEMBLY = Assembly(TASK.geometry, TASK.seat.offset_m)
 ENVS = 4
 NOMINAL = StartPose(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 EVERYONE = list(range(ENVS))
@@ -51,6 +49,7 @@ def main() -> None:
             ramming,
             divergence,
             speed_limits,
+            fault_names,
         ):
             cell.reset(EVERYONE, [NOMINAL] * ENVS)
             answers[question.__name__] = question(cell)
@@ -152,7 +151,7 @@ def contacts_missed(cell: Cell) -> dict[str, int]:
     exhaustive = [copy.copy(solver.world(world)[0]) for world in EVERYONE]
     for model in exhaustive:
         model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
-    expert = EXPERTS[TASK.family](ENVS, ASSEMBLY, Handicap())
+    expert = make_expert(TASK, ENVS)
     recorder = _Recorder(cell, expert, Engine(threads=2), 1000, EVERYONE.copy(), {})
     found = {"states": 0, "contacts": 0, "states that differ": 0}
     while recorder.busy:
@@ -213,7 +212,7 @@ def ramming(cell: Cell) -> list[dict[str, Any]]:
     kept = experts.peg.COMPLIANCE_M, experts.peg.DESCENT_STEP_M, experts.peg.RELEASE_GAP_M
     experts.peg.COMPLIANCE_M, experts.peg.DESCENT_STEP_M, experts.peg.RELEASE_GAP_M = 0.05, 0.01, 0.0003
     episodes: list[Episode] = []
-    expert = EXPERTS[TASK.family](ENVS, ASSEMBLY, Handicap())
+    expert = make_expert(TASK, ENVS)
     record(cell, expert, Engine(threads=2), 1000, EVERYONE, episodes.append)
     experts.peg.COMPLIANCE_M, experts.peg.DESCENT_STEP_M, experts.peg.RELEASE_GAP_M = kept
     cell.set_active([True] * ENVS)
@@ -235,6 +234,12 @@ def speed_limits(cell: Cell) -> dict[str, float]:
     limit = speed_limit(model)
     peg = int(model.body_dofadr[body_index(model, "held")])
     return {"joint": float(limit[0]), "travel": float(limit[peg]), "spin": float(limit[peg + 3])}
+
+
+def fault_names(cell: Cell) -> list[str]:
+    """What the engine can say of a world, and the cell of its bodies."""
+    faults = [*_WARNINGS.values(), "not finite", "diverged", "left the cell"]
+    return [fault.replace(" ", "_") for fault in faults]
 
 
 if __name__ == "__main__":

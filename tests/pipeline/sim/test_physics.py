@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from pipeline.reasons import PHYSICS
+
 pytestmark = pytest.mark.sim
 
 
@@ -57,6 +59,10 @@ def test_no_contact_is_missed(answers: dict[str, Any]) -> None:
     assert found["states"] > 600
     assert found["contacts"] > found["states"]
     assert found["states that differ"] == 0
+
+
+def test_every_fault_is_a_named_reason(answers: dict[str, Any]) -> None:
+    assert sorted(answers["fault_names"]) == sorted(PHYSICS)
 
 
 def test_only_a_free_parts_spin_may_be_fast(answers: dict[str, Any]) -> None:
