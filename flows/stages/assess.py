@@ -10,6 +10,7 @@ from flows.stages.files import RunFiles
 from pipeline.errors import UserError
 from pipeline.store import explain_os_errors, write_atomically
 from pipeline.tasks import CATALOGUE
+from qc.diversity import diversity
 from qc.embedding import embed
 from qc.plots import plot_pca
 from qc.readers.run import read_run
@@ -22,7 +23,8 @@ def assess(root: Path) -> dict[str, Any]:
     """Judge every episode of a run and write verdicts, accounting and a picture into it.
 
     Returns:
-        ``tasks``: the account of each, as in :class:`qc.table.Account`; ``damaged``: folders that could not be read.
+        ``tasks``: the account of each, as in :class:`qc.table.Account`; ``damaged``: folders that could not be read;
+        ``diversity`` of each task, as in :class:`qc.diversity.Diversity`.
 
     Raises:
         QcError: if ``root`` holds no run, or the verdicts cannot be written.
@@ -35,10 +37,12 @@ def assess(root: Path) -> dict[str, Any]:
         raise UserError(f"{root}: no readable episode to assess; record some with `demomill record`")
     embedding = embed(found.episodes)
     table = judge(found, Settings(), embedding)
-    accounts, known = accounting(table, found.damaged), list(CATALOGUE)
+    accounts, spread = accounting(table, found.damaged), diversity(found.episodes)
+    known = [task for task in CATALOGUE if task in accounts]
     counted = {
-        "tasks": {task: asdict(accounts[task]) for task in sorted(accounts, key=known.index)},
+        "tasks": {task: asdict(accounts[task]) for task in known},
         "damaged": [asdict(damaged) for damaged in found.damaged],
+        "diversity": {task: asdict(spread[task]) for task in known if task in spread},
     }
     with explain_os_errors(files.verdicts.parent):
         files.verdicts.parent.mkdir(exist_ok=True)

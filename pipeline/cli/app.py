@@ -129,7 +129,7 @@ def measure_yield(
 @app.command(epilog="Example: demomill qc out/run")
 def qc(run: RunFolder, as_json: Json = False) -> None:
     """Judge every episode of a run: keep, drop with a reason, or review. Nothing is deleted."""
-    from pipeline.cli.tables import account_table
+    from pipeline.cli.tables import account_table, diversity_parts
     from pipeline.cli.terminal import show, working
 
     with working():
@@ -141,6 +141,7 @@ def qc(run: RunFolder, as_json: Json = False) -> None:
         counted,
         as_json,
         account_table(counted["tasks"]),
+        *diversity_parts(counted["diversity"]),
         f"verdicts: {files.verdicts}\npicture:  {files.picture}\nNext: demomill render {run}",
     )
 

@@ -87,6 +87,16 @@ def account_table(accounts: Mapping[str, Mapping[str, Any]]) -> Table:
     return table([name.replace("_", " ") for name in columns], cells)
 
 
+def diversity_parts(found: Mapping[str, Mapping[str, Any]]) -> list[RenderableType]:
+    """How much the episodes of each task differ, each figure with its floor, and what to do about it."""
+    rows = []
+    for task, each in found.items():
+        figures = {name: _figure(each["measured"].get(name), floor) for name, floor in each["floors"].items()}
+        rows.append((task, each["verdict"], *figures.values()))
+    columns = ("diversity", "verdict", "held start, m", "length, rows", "path, m", "nearest path, m")
+    return [table(columns, rows), *(f"{task}: {each['advice']}" for task, each in found.items() if each["advice"])]
+
+
 def summary_parts(summary: Mapping[str, Any]) -> list[RenderableType]:
     """What ``demomill generate`` made, how long each stage took, and where to look."""
     stages = summary["seconds"]
@@ -104,6 +114,10 @@ def report_table(report: Report) -> Table:
     return table(
         ("check", "", "found", "remedy"), [(each.name, each.level, each.found, each.remedy) for each in report.checks]
     )
+
+
+def _figure(value: float | None, floor: float) -> str:
+    return "-" if value is None else f"{value:.3g} (least {floor:.3g})"
 
 
 def _seat(seat: Mapping[str, float]) -> str:

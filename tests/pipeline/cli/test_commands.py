@@ -3,6 +3,7 @@ import re
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -12,7 +13,7 @@ from pipeline.store import episode_id
 from pipeline.tasks import CATALOGUE
 from randomization.draws import COMPETENCE
 from tests.flows.fake_worker import fake_worker
-from tests.pipeline.factories import make_episode
+from tests.pipeline.factories import make_episode, write_run
 
 COMMANDS = ("tasks", "record", "yield", "qc", "render", "export", "generate", "doctor")
 HEAVY = ("torch", "isaaclab", "lerobot", "prefect", "pandas", "mujoco", "trimesh", "matplotlib")
@@ -145,6 +146,16 @@ def test_interrupted_yield_keeps_what_it_has(demomill, monkeypatch, tmp_path):
     assert f"--out {root}" in answer.err
     monkeypatch.setattr(recording, "run_shard", fake_worker(make_episode))
     assert json.loads(demomill(*YIELD, "--out", root, "--json").out)["tasks"][0]["attempted"] == 8
+
+
+def test_qc_says_whether_the_episodes_differ(demomill, tmp_path):
+    varied = [make_episode(attempt=n, length=30 + 2 * (n % 5)) for n in range(10)]
+    template = [replace(varied[0], id=episode_id("gear_small", 7, n), task="gear_small", attempt=n) for n in range(10)]
+    write_run(tmp_path, [*varied, *template], cameras=())
+    found = json.loads(demomill("qc", tmp_path, "--json").out)["diversity"]
+    assert {task: each["verdict"] for task, each in found.items()} == {"peg_round_8mm": "pass", "gear_small": "fail"}
+    assert found["gear_small"]["measured"]["length_rows"] == 0.0
+    assert "widen the task's start ranges" in demomill("qc", tmp_path).out
 
 
 def test_interrupted_command_says_that_it_can_go_on(demomill, monkeypatch, tmp_path):
