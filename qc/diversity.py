@@ -78,7 +78,7 @@ def _judge(episodes: Sequence[Episode], floors: Mapping[str, float]) -> Diversit
     measured = {
         "held_start_m": _start(episodes, HELD_POSE),
         "fixed_start_m": _start(episodes, FIXED_POSE),
-        "arm_start_rad": _spread(np.stack([e.arm(STATE)[0] for e in episodes])),
+        "arm_start_rad": _arm_start(episodes),
         "length_rows": float(np.std([e.length for e in episodes], ddof=1)),
         **_paths(episodes),
     }
@@ -98,6 +98,12 @@ def _start(episodes: Sequence[Episode], part: str) -> float | None:
     if not all(part in e.frames for e in episodes):
         return None
     return _spread(np.stack([e.frames[part][0, :3] for e in episodes]))
+
+
+def _arm_start(episodes: Sequence[Episode]) -> float | None:
+    if not all(STATE in e.frames for e in episodes):
+        return None
+    return _spread(np.stack([e.arm(STATE)[0] for e in episodes]))
 
 
 def _paths(episodes: Sequence[Episode]) -> dict[str, float | None]:

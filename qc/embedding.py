@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from qc.detours import stray
 from qc.episodes import ACTION, EEF_POS, EEF_QUAT, STATE, Episode
 from qc.robust import centre_and_spread
 from qc.smoothness import roughness, spectral_arc_length
@@ -24,6 +25,7 @@ _RESOLUTION = {
     "action_roughness": 0.1,
     "spectral_arc_length": 0.1,
 }
+_COARSE = {"eef_stray": 0.01}
 # Least spread of a column, as a part of its group's.
 _SPREAD_FLOOR = {"state_gripper": 1.0, "action_gripper": 1.0}
 _DEFAULT_FLOOR = 0.05
@@ -85,9 +87,10 @@ class Embedding:
 def embed(episodes: Sequence[Episode], points: int = 32) -> Embedding:
     """Embed episodes.
 
-    Tool position and orientation where they are recorded (first two columns of the rotation matrix: continuous, and
-    blind to the sign of the quaternion; Zhou et al., 2019), joints and gripper, measured and commanded, each linearly
-    interpolated at ``points`` instants (:func:`qc.timing.instants`). Dimensions that move in no episode are left out.
+    Tool position, how far it strays from straight ways (:func:`qc.detours.stray`), and orientation where they are
+    recorded (first two columns of the rotation matrix: continuous, and blind to the sign of the quaternion; Zhou et
+    al., 2019), joints and gripper, measured and commanded, each linearly interpolated at ``points`` instants
+    (:func:`qc.timing.instants`). Dimensions that move in no episode are left out.
     The gripper enters as the part of the episode that it has been closed so far: sampled as it is, its step would turn
     a delay of one frame into a leap.
     Scalars: length; when the gripper was first told to close and for what part of the time it was (fractions of the
@@ -110,7 +113,7 @@ def embed(episodes: Sequence[Episode], points: int = 32) -> Embedding:
         columns=(*columns, *_RESOLUTION),
         groups=np.array([*groups, *["scalars"] * len(_RESOLUTION)]),
         unit=np.concatenate([*units, scalars]),
-        resolution=np.array([*[0.0] * len(columns), *_RESOLUTION.values()]),
+        resolution=np.array([*(_COARSE.get(name, 0.0) for name in groups), *_RESOLUTION.values()]),
     )
 
 
@@ -136,7 +139,9 @@ def _signals(
     normal = np.repeat(succeeded if succeeded.any() else ~succeeded, lengths)
     if all(EEF_POS in e.frames and EEF_QUAT in e.frames for e in episodes):
         position = np.concatenate([e.frames[EEF_POS] for e in episodes]).astype(np.float64)
-        add("eef_position", position, "xyz", np.full(3, reach(position[normal]).max()))
+        size = float(reach(position[normal]).max())
+        add("eef_position", position, "xyz", np.full(3, size))
+        add("eef_stray", np.concatenate([stray(e, size) for e in episodes]), ("off",), np.full(1, size))
         quaternions = np.concatenate([e.frames[EEF_QUAT] for e in episodes]).astype(np.float64)
         columns = Rotation.from_quat(quaternions).as_matrix()[:, :, :2].reshape(-1, 6)
         add("eef_rotation", columns, _ROTATION, np.ones(6))

@@ -7,12 +7,12 @@ Kinds of :class:`qc.episodes.Finding`: ``footer``, ``files`` and ``columns`` (wh
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from qc.episodes import ACTION, EEF_QUAT, STATE, TIME, Finding
+from qc.episodes import ACTION, EEF_QUAT, STATE, TIME, Episode, Finding
 
 if TYPE_CHECKING:
     from qc.readers.lerobot_meta import Meta
@@ -178,3 +178,22 @@ def _check_still(rows: Rows, spans: _Spans, names: Mapping[str, Sequence[str]], 
 def _some(indices: Sequence[int]) -> str:
     shown = ", ".join(map(str, indices[:_SHOWN]))
     return f"{shown} and {len(indices) - _SHOWN} more" if len(indices) > _SHOWN else shown
+
+
+def check_episodes(episodes: Sequence[Episode], fps: float) -> list[Episode]:
+    """The same episodes with what is wrong with their rows, as the reader of a file would have found it."""
+    if not episodes:
+        return []
+    names = sorted(set.intersection(*(set(e.frames) for e in episodes)))
+    lengths = [e.length for e in episodes]
+    columns = {name: np.concatenate([e.frames[name] for e in episodes]) for name in names}
+    columns["episode_index"] = np.repeat(np.arange(len(episodes)), lengths)
+    columns["frame_index"] = np.concatenate([np.arange(n) for n in lengths])
+    rows = Rows(columns, columns["episode_index"], tuple(e.file for e in episodes))
+    layout = episodes[0].layout
+    dims = {n: layout.names.get(n) or [str(i) for i in range(columns[n].shape[1])] for n in names if n != TIME}
+    found, _ = check_rows(rows, dims, fps)
+    return [
+        replace(e, findings=(*e.findings, *(replace(f, episode=e.id) for f in found.get(i, ()))))
+        for i, e in enumerate(episodes)
+    ]

@@ -15,7 +15,7 @@ from scipy.stats import chi2
 from qc.embedding import Embedding
 from qc.errors import QcError
 from qc.projection import RobustPCA
-from qc.table import DROP, FAILED, KEEP, NOT_ASSESSED, REVIEW
+from qc.table import DROP, INTEGRITY, KEEP, NOT_ASSESSED, OUTCOME, REVIEW
 
 _COLOURS = {KEEP: "#0072B2", NOT_ASSESSED: "#999999", REVIEW: "#E69F00", DROP: "#D55E00"}  # Okabe and Ito
 _INSIDE = 0.99
@@ -25,16 +25,17 @@ _FEWEST = 4
 def plot_pca(table: pd.DataFrame, embedding: Embedding, path: Path | str) -> None:
     """Draw the episodes of each task on the first two principal components, coloured by verdict, as PNG.
 
-    Axes and the 99 % ellipse are those of the kept episodes; failures are left out. Episodes beyond the frame are
-    drawn on it.
+    Axes and the 99 % ellipse are those of the kept episodes. Failures, and episodes whose rows cannot be trusted, are
+    left out; episodes beyond the frame are drawn on it.
 
     Raises:
         QcError: if the picture cannot be written, or the embedding lacks an episode of the table.
     """
     row = {episode: i for i, episode in enumerate(embedding.ids)}
-    if absent := [episode for episode in table["episode_id"] if episode not in row]:
+    unseen = table["reasons"].map(lambda reasons: bool({INTEGRITY, OUTCOME} & set(reasons))).astype(bool)
+    shown = table[~unseen]
+    if absent := [episode for episode in shown["episode_id"] if episode not in row]:
         raise QcError(f"{absent[0]}: has a verdict but is not in the embedding; embed the run again")
-    shown = table[table["verdict"] != FAILED]
     kept = np.zeros(len(row), dtype=bool)
     kept[[row[episode] for episode in shown.loc[shown["verdict"] == KEEP, "episode_id"]]] = True
     z = embedding.standardise(embedding.tasks, kept)

@@ -8,7 +8,7 @@ from typing import Any, Self
 from qc.errors import QcError
 
 _CHOICES = {"within": ("task", "family")}
-_BELOW_ONE = ("false_alarm", "length_floor", "idle_speed", "idle_share")
+_BELOW_ONE = ("false_alarm", "length_floor", "idle_speed", "idle_share", "minority_share", "copy_distance")
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,11 @@ class Settings:
         idle_rows: shortest idle streak.
         idle_speed: part of the top speed below which a joint stands still.
         idle_share: if more of a task is idle than this, the rule may be wrong and its episodes are for review.
-        excused_before: rows before a change of the gripper's command that do not count as idle.
+        minority_share: if a filter finds more of a task unusual than this, that may be another good way to do it, and
+            its episodes are for review.
+        copy_distance: largest difference between near duplicates.
+        feature_min_episodes: fewer in a task are not assessed for jitter, spikes, release, end pose and phases.
+        excused_before: rows before a change of the gripper's command in which a wait belongs to it.
         excused_after: rows after it.
         length_min_episodes: fewer in a task are not assessed for length.
         length_floor: least deviation of length, as a part of the median.
@@ -39,7 +43,10 @@ class Settings:
     idle_speed: float = 0.01
     idle_share: float = 0.5
     excused_before: int = 5
-    excused_after: int = 30
+    excused_after: int = 12
+    minority_share: float = 0.1
+    copy_distance: float = 0.005
+    feature_min_episodes: int = 10
     length_min_episodes: int = 10
     length_floor: float = 0.03
     components: int = 9

@@ -1,12 +1,13 @@
 """What is to become of each episode, and why. Nothing is edited or deleted."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from qc.decisions import Decisions, apply_decisions
 from qc.embedding import Embedding, embed
 from qc.episodes import Episode, EpisodeSet
 from qc.errors import QcError
@@ -15,9 +16,13 @@ from qc.filters.duplicates import DuplicatesFilter
 from qc.filters.idle import IdleFilter
 from qc.filters.length import LengthFilter
 from qc.filters.mahalanobis import MahalanobisFilter
+from qc.filters.moments import EndPoseFilter, ReleaseFilter
+from qc.filters.near_duplicates import NearDuplicatesFilter
 from qc.filters.neighbours import NeighboursFilter
+from qc.filters.phases import PhasesFilter
+from qc.filters.roughness import JitterFilter, SpikesFilter
 from qc.settings import Settings
-from qc.table import COLUMNS, DROP, FAILED, KEEP, NOT_ASSESSED, REVIEW
+from qc.table import DROP, INTEGRITY, KEEP, NOT_ASSESSED, OUTCOME, REVIEW, make_table
 
 REQUIRED = frozenset({DuplicatesFilter.name, IdleFilter.name})
 """Filters without which an episode is not kept; the others need samples that a small run does not have."""
@@ -31,152 +36,205 @@ class _Case:
     charges: list[tuple[str, str]] = field(default_factory=list)
     sentences: list[str] = field(default_factory=list)
     numbers: dict[str, float] = field(default_factory=dict)
-    not_assessed: list[str] = field(default_factory=list)
+    not_assessed: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def open(self) -> bool:
+        """Whether its motion is worth a look."""
+        return self.episode.succeeded and self.episode.sound
+
+    def charge(self, verdict: str, reason: str, sentence: str) -> None:
+        """Note a reason, once."""
+        if (verdict, reason) not in self.charges:
+            self.charges.append((verdict, reason))
+        self.sentences.append(sentence)
 
     def verdict(self) -> str:
-        if not self.episode.succeeded:
-            return FAILED
         charged = {verdict for verdict, _ in self.charges}
         if charged:
             return DROP if DROP in charged else REVIEW
-        return NOT_ASSESSED if REQUIRED & set(self.not_assessed) else KEEP
+        return NOT_ASSESSED if REQUIRED & self.not_assessed.keys() else KEEP
+
+    def told(self) -> list[str]:
+        """What was found, and what could not be assessed."""
+        lacking = ", ".join(dict.fromkeys(self.not_assessed.values()))
+        return [*self.sentences, *([f"not assessed: {lacking}"] if lacking else [])]
 
     def reasons(self) -> list[str]:
         """Those that decided first."""
-        if not self.episode.succeeded:
-            return [self.episode.reason or "unnamed"]
         return [reason for wanted in (DROP, REVIEW) for verdict, reason in self.charges if verdict == wanted]
 
 
 def assess(
-    episodes: EpisodeSet | Sequence[Episode], settings: Settings | None = None, embedding: Embedding | None = None
+    episodes: EpisodeSet | Sequence[Episode],
+    settings: Settings | None = None,
+    embedding: Embedding | None = None,
+    decisions: Decisions | None = None,
 ) -> pd.DataFrame:
-    """Judge every episode.
+    """Judge every episode, in one pass with fixed cutoffs.
 
-    Failures keep the reason they were recorded with. Successes pass the filters in order: duplicates over the whole
-    run, idle streaks and length within each task, Mahalanobis distance and neighbours within task or family. Each
-    filter learns from what the ones before let through, and scores all.
+    Failed attempts and episodes whose rows cannot be trusted are dropped unseen. The others pass the filters in the
+    order of :data:`qc.table.MEASURED`: exact duplicates over the whole set, Mahalanobis distance and neighbours within
+    task or family, all else within each task. Each filter learns from what the ones before let through, and from what
+    people kept, and scores all.
 
     Args:
-        embedding: of the same episodes in the same order, if it is there already.
+        embedding: of the same sound episodes in the same order, if it is there already.
+        decisions: of people: they win, and what they dropped is not learnt from.
 
     Returns:
         One row an episode in order of id, with :data:`qc.table.COLUMNS`.
 
     Raises:
-        QcError: if two episodes share an id, or the embedding is of others.
+        QcError: if two episodes share an id, the embedding is of others, or a decision does not fit.
     """
     settings = settings or Settings()
     given = episodes.episodes if isinstance(episodes, EpisodeSet) else tuple(episodes)
     ids = [e.id for e in given]
     if twice := sorted({i for i in ids if ids.count(i) > 1}) if len(set(ids)) < len(ids) else []:
         raise QcError(f"{twice[0]}: more than one episode has this id; assess runs with different seeds together")
-    embedding = embedding or embed(given, settings.points)
-    if embedding.ids != tuple(ids):
-        raise QcError("the embedding is of other episodes than those to assess; embed them again")
     cases = [_Case(e) for e in given]
-    normal = _judge_duplicates(cases)
-    for rows in _groups(cases, lambda e: e.task):
-        normal[rows] &= _judge_idle([cases[i] for i in rows], normal[rows], settings)
-        normal[rows] &= _judge_length([cases[i] for i in rows], normal[rows], settings)
-    z = embedding.standardise(embedding.tasks, normal)
-    for rows in _groups(cases, lambda e: e.task if settings.within == "task" else e.family):
-        _judge_distance([cases[i] for i in rows], z[rows], normal[rows], embedding, settings)
-    return _table(sorted(cases, key=lambda c: c.episode.id))
+    _judge_rows(cases)
+    sound = [c for c in cases if c.episode.sound]
+    embedding = embedding or embed([c.episode for c in sound], settings.points)
+    if embedding.ids != tuple(c.episode.id for c in sound):
+        raise QcError("the embedding is of other episodes than those to assess; embed them again")
+    judge = _Judge(sound, settings, decisions or {})
+    judge.duplicates()
+    for rows in judge.groups(lambda e: e.task):
+        judge.motion(rows)
+    z = embedding.standardise(embedding.tasks, judge.normal)
+    for rows in judge.groups(lambda e: e.task if settings.within == "task" else e.family):
+        judge.distance(rows, z, embedding)
+    table = make_table(_row(case) for case in sorted(cases, key=lambda c: c.episode.id))
+    return apply_decisions(table, decisions or {})
 
 
-def _groups(cases: Sequence[_Case], label: Callable[[Episode], str]) -> list[np.ndarray]:
-    """Indices of the successes, by label."""
-    labels = np.array([label(c.episode) if c.episode.succeeded else "" for c in cases], dtype=object)
-    return [np.flatnonzero(labels == name) for name in sorted(set(labels) - {""})]
+def _judge_rows(cases: Sequence[_Case]) -> None:
+    for case in cases:
+        if not case.episode.succeeded:
+            case.charge(DROP, OUTCOME, f"failed: {case.episode.reason or 'no reason is given'}")
+        for finding in case.episode.findings:
+            if finding.harmful:
+                case.charge(DROP, INTEGRITY, str(finding))
 
 
-def _judge_duplicates(cases: Sequence[_Case]) -> np.ndarray:
-    """Returns the mask of episodes whose motion is their own."""
-    episodes = [c.episode for c in cases]
-    duplicates = DuplicatesFilter().fit(episodes)
-    outlier = _score(duplicates, episodes, cases)
-    conflict = duplicates.conflicts(episodes)
-    for i in np.flatnonzero(outlier | conflict):
-        cases[i].charges.append((DROP, "duplicate") if outlier[i] else (REVIEW, "conflict"))
-        cases[i].sentences.append(duplicates.explain(i).sentence)
-    return ~outlier & ~conflict & np.array([e.succeeded for e in episodes], dtype=bool)
+class _Judge:
+    """The filters at work; ``normal`` are the episodes that the next filter learns from."""
 
+    def __init__(self, cases: Sequence[_Case], settings: Settings, decisions: Decisions) -> None:
+        self.cases, self.settings = cases, settings
+        said = [decisions.get(c.episode.content_hash) for c in cases]
+        self.kept = np.array([bool(d and d.verdict == KEEP) for d in said], dtype=bool)
+        self.normal = np.array([c.open and not (d and d.verdict == DROP) for c, d in zip(cases, said, strict=True)])
+        self.normal = self.normal.astype(bool)
 
-def _judge_idle(cases: Sequence[_Case], normal: np.ndarray, settings: Settings) -> np.ndarray:
-    idle = IdleFilter(settings.idle_rows, settings.idle_speed, settings.excused_before, settings.excused_after)
-    episodes = tuple(c.episode for c in cases)
-    outlier = _score(idle.fit(episodes, reference=normal), episodes, cases)
-    doubtful = outlier.mean() > settings.idle_share
-    for i, case in enumerate(cases):
-        streaks = () if idle.not_assessed_ else idle.streaks_[i]
-        where = [w for w in ("start", "middle") if any(s.where == w for s in streaks)]
-        case.charges += [(REVIEW if doubtful else DROP, f"idle_{w}") for w in where]
-        case.sentences += [idle.explain(i).sentence] if streaks else []
-        if where and doubtful:
-            case.sentences.append(
-                f"warning: {outlier.sum()} of {len(cases)} episodes of {case.episode.task} are idle, so the rule may "
-                "not fit the task"
+    def groups(self, label: Callable[[Episode], str]) -> list[np.ndarray]:
+        """Indices of the episodes whose motion is judged, by label."""
+        labels = np.array([label(c.episode) if c.open else "" for c in self.cases], dtype=object)
+        return [np.flatnonzero(labels == name) for name in sorted(set(labels) - {""})]
+
+    def duplicates(self) -> None:
+        """Equal motion, over all tasks and outcomes."""
+        episodes = [c.episode for c in self.cases]
+        duplicates = DuplicatesFilter().fit(episodes)
+        outlier, conflict = self._score(duplicates, episodes, np.arange(len(episodes))), duplicates.conflicts(episodes)
+        for i in np.flatnonzero(outlier | conflict):
+            if self.cases[i].open:
+                self.cases[i].charge(DROP if outlier[i] else REVIEW, duplicates.name, duplicates.explain(i).sentence)
+        self._forget(np.arange(len(episodes)), outlier | conflict)
+
+    def motion(self, rows: np.ndarray) -> None:
+        """What each filter says of the motion in one task."""
+        s = self.settings
+        episodes = tuple(self.cases[i].episode for i in rows)
+        chance: Mapping[str, Any] = {"false_alarm": s.false_alarm, "seed": s.seed}
+        lengths = np.array([e.length for e in episodes])
+        self._judge(NearDuplicatesFilter(s.copy_distance), episodes, rows, share=1.0)
+        self._judge_idle(episodes, rows)
+        self._judge(LengthFilter(s.length_min_episodes, s.length_floor, **chance), lengths, rows)
+        for kind in (JitterFilter, SpikesFilter, ReleaseFilter, EndPoseFilter):
+            self._judge(kind(s.feature_min_episodes, **chance), episodes, rows)
+        self._judge(PhasesFilter(s.feature_min_episodes), episodes, rows, share=0.0)
+
+    def distance(self, rows: np.ndarray, z: np.ndarray, embedding: Embedding) -> None:
+        """Mahalanobis distance, and neighbours for what it does not see; never both, for a lone outlier is far too."""
+        s, judged = self.settings, np.zeros(len(rows), dtype=bool)
+        for kind, share in ((MahalanobisFilter, s.minority_share), (NeighboursFilter, 0.0)):
+            detector = kind(
+                components=s.components,
+                min_episodes=s.distance_min_episodes,
+                false_alarm=s.false_alarm,
+                seed=s.seed,
+                groups=embedding.groups,
+                columns=embedding.columns,
             )
-    return ~outlier | doubtful
+            detector.fit(z[rows], reference=self.normal[rows])
+            outlier = self._score(detector, z[rows], rows)
+            self._charge(detector, rows, outlier & ~judged, outlier.mean() > share)
+            judged |= outlier
+
+    def _judge(self, detector: Filter, x: Any, rows: np.ndarray, share: float | None = None) -> None:
+        """Charge outliers; if more than ``share`` of the task are, a person is asked: it may be a way to do it."""
+        outlier = self._score(detector.fit(x, reference=self.normal[rows]), x, rows)
+        doubtful = outlier.mean() > (self.settings.minority_share if share is None else share)
+        self._charge(detector, rows, outlier, doubtful)
+        if not doubtful:
+            self._forget(rows, outlier)
+
+    def _judge_idle(self, episodes: Sequence[Episode], rows: np.ndarray) -> None:
+        s = self.settings
+        idle = IdleFilter(s.idle_rows, s.idle_speed, s.excused_before, s.excused_after)
+        outlier = self._score(idle.fit(episodes, reference=self.normal[rows]), episodes, rows)
+        doubtful = bool(outlier.mean() > s.idle_share)
+        self._charge(idle, rows, outlier, doubtful)
+        for i, row in enumerate(rows):
+            if not idle.not_assessed_ and not outlier[i] and idle.streaks_[i]:
+                self.cases[row].sentences.append(idle.explain(i).sentence)
+            if outlier[i] and doubtful:
+                told = f"{outlier.sum()} of {len(rows)} episodes of {episodes[i].task} are idle"
+                self.cases[row].sentences.append(f"warning: {told}, so the rule may not fit the task")
+        if not doubtful:
+            self._forget(rows, outlier)
+
+    def _charge(self, detector: Filter, rows: np.ndarray, outlier: np.ndarray, doubtful: bool) -> None:
+        for i in np.flatnonzero(outlier):
+            self.cases[rows[i]].charge(REVIEW if doubtful else DROP, detector.name, detector.explain(i).sentence)
+
+    def _forget(self, rows: np.ndarray, outlier: np.ndarray) -> None:
+        self.normal[rows] &= ~outlier | self.kept[rows]
+
+    def _score(self, detector: Filter, x: Any, rows: np.ndarray) -> np.ndarray:
+        """Note score and cutoff of each case; returns the mask of outliers."""
+        scores = detector.score_samples(x)
+        for row, score in zip(rows, scores, strict=True):
+            case = self.cases[row]
+            if case.open:
+                case.numbers[f"{detector.name}_score"] = float(score)
+                case.numbers[f"{detector.name}_cutoff"] = detector.cutoff_
+                if np.isnan(score):
+                    case.not_assessed[detector.name] = detector.not_assessed_ or "nothing normal to compare with"
+        return np.asarray(scores < detector.cutoff_)
 
 
-def _judge_length(cases: Sequence[_Case], normal: np.ndarray, settings: Settings) -> np.ndarray:
-    length = LengthFilter(settings.length_min_episodes, settings.length_floor, settings.false_alarm, settings.seed)
-    rows = np.array([c.episode.length for c in cases])
-    outlier = _score(length.fit(rows, reference=normal), rows, cases)
-    for i in np.flatnonzero(outlier):
-        cases[i].charges.append((DROP, "length"))
-        cases[i].sentences.append(length.explain(i).sentence)
-    return ~outlier
-
-
-def _judge_distance(
-    cases: Sequence[_Case], z: np.ndarray, normal: np.ndarray, embedding: Embedding, settings: Settings
-) -> None:
-    judged = np.zeros(len(cases), dtype=bool)
-    for kind, charge in ((MahalanobisFilter, DROP), (NeighboursFilter, REVIEW)):
-        detector = kind(
-            components=settings.components,
-            min_episodes=settings.distance_min_episodes,
-            false_alarm=settings.false_alarm,
-            seed=settings.seed,
-            groups=embedding.groups,
-            columns=embedding.columns,
-        )
-        outlier = _score(detector.fit(z, reference=normal), z, cases)
-        for i in np.flatnonzero(outlier & ~judged):  # a lone outlier has far neighbours too: once is enough
-            cases[i].charges.append((charge, detector.name))
-            cases[i].sentences.append(detector.explain(i).sentence)
-        judged |= outlier
-
-
-def _score(detector: Filter, x: Any, cases: Sequence[_Case]) -> np.ndarray:
-    """Note score and cutoff of each case; returns the mask of outliers."""
-    scores = detector.score_samples(x)
-    for case, score in zip(cases, scores, strict=True):
-        if case.episode.succeeded:
-            case.numbers[f"{detector.name}_score"] = float(score)
-            case.numbers[f"{detector.name}_cutoff"] = detector.cutoff_
-            if np.isnan(score):
-                case.not_assessed.append(detector.name)
-                case.sentences.append(f"not assessed: {detector.not_assessed_ or 'nothing normal to compare with'}")
-    return np.asarray(scores < detector.cutoff_)
-
-
-def _table(cases: Sequence[_Case]) -> pd.DataFrame:
-    rows = [
-        {
-            "episode_id": case.episode.id,
-            "task": case.episode.task,
-            "content_hash": case.episode.content_hash,
-            "outcome": case.episode.outcome,
-            "verdict": case.verdict(),
-            "reasons": ";".join(case.reasons()),
-            "explanation": "; ".join(dict.fromkeys(case.sentences)),
-            **case.numbers,
-            "not_assessed_by": ";".join(case.not_assessed),
-        }
-        for case in cases
-    ]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+def _row(case: _Case) -> dict[str, Any]:
+    episode, verdict = case.episode, case.verdict()
+    return {
+        "episode_index": episode.index,
+        "episode_id": episode.id,
+        "task": episode.task,
+        "content_hash": episode.content_hash,
+        "verdict": verdict,
+        "reasons": case.reasons(),
+        "explanation": "; ".join(dict.fromkeys(case.told())),
+        "length": episode.length,
+        "outcome": episode.outcome,
+        "failure": episode.reason if not episode.succeeded else "",
+        "judged": verdict,
+        "decided_by": "",
+        "decided_why": "",
+        "env_index": episode.env_index,
+        "file": episode.file,
+        **case.numbers,
+        "not_assessed_by": list(case.not_assessed),
+    }

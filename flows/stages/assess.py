@@ -1,52 +1,60 @@
 """Judge episodes."""
 
-import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from flows.reporter import REPORTER
-from flows.stages.files import RunFiles
 from pipeline.errors import UserError
-from pipeline.store import explain_os_errors, write_atomically
 from pipeline.tasks import CATALOGUE
-from qc.diversity import diversity
+from qc.decisions import read_decisions
 from qc.embedding import embed
+from qc.folder import Folder
 from qc.plots import plot_pca
-from qc.readers.run import read_run
+from qc.readers.run import is_run
+from qc.readers.source import find_source, read_source
 from qc.settings import Settings
-from qc.table import accounting, write_verdicts
+from qc.table import to_json
 from qc.verdicts import assess as judge
 
 
-def assess(root: Path) -> dict[str, Any]:
-    """Judge every episode of a run and write verdicts, accounting and a picture into it.
+def assess(
+    source: Path | str,
+    out: Path | None = None,
+    decisions: Path | None = None,
+    *,
+    videos: bool = False,
+) -> dict[str, Any]:
+    """Judge every episode of a run or a dataset and write verdicts, accounts and a report.
+
+    Args:
+        source: run folder, folder of a LeRobot dataset, or its name on the Hub.
+        out: where to write; ``qc`` in a run folder by default.
+        decisions: what people decided; ``decisions.toml`` in ``out`` by default.
+        videos: compare videos with rows as well.
 
     Returns:
         ``tasks``: the account of each, as in :class:`qc.table.Account`; ``damaged``: folders that could not be read;
-        ``diversity`` of each task, as in :class:`qc.diversity.Diversity`.
+        ``diversity`` of each task, as in :class:`qc.diversity.Diversity`; ``findings``: what is wrong with files and
+        rows; ``verdicts``: the rows of the table.
 
     Raises:
-        QcError: if ``root`` holds no run, or the verdicts cannot be written.
-        UserError: if there is no episode, or the rest cannot be written.
+        QcError: if nothing can be read there, a decision does not fit, or the verdicts cannot be written.
+        UserError: if there is no episode, or no place to write.
     """
-    reporter, files, found = REPORTER.get(), RunFiles(root), read_run(root)
+    reporter, folder = REPORTER.get(), find_source(str(source), videos=videos)
+    if out is None and not is_run(folder):
+        raise UserError(f"{source}: say with --out where verdicts and report go; the dataset itself is left alone")
+    files = Folder(out or folder / "qc")
+    found = read_source(folder, videos=videos)
     for damaged in found.damaged:
         reporter.say(f"{damaged.id}: damaged ({damaged.why}); recording again puts it aside and replaces it")
+    for finding in found.findings:
+        reporter.say(str(finding))
     if not found.episodes:
-        raise UserError(f"{root}: no readable episode to assess; record some with `demomill record`")
-    embedding = embed(found.episodes)
-    table = judge(found, Settings(), embedding)
-    accounts, spread = accounting(table, found.damaged), diversity(found.episodes)
-    known = [task for task in CATALOGUE if task in accounts]
-    counted = {
-        "tasks": {task: asdict(accounts[task]) for task in known},
-        "damaged": [asdict(damaged) for damaged in found.damaged],
-        "diversity": {task: asdict(spread[task]) for task in known if task in spread},
-    }
-    with explain_os_errors(files.verdicts.parent):
-        files.verdicts.parent.mkdir(exist_ok=True)
-        write_verdicts(files.verdicts, table)
-        write_atomically(files.accounting, json.dumps(counted, indent=2) + "\n")
-        plot_pca(table, embedding, files.picture)
-    return counted
+        raise UserError(f"{source}: no readable episode to assess; record some with `demomill record`")
+    decided = read_decisions(decisions or files.decisions)
+    embedding = embed([episode for episode in found.episodes if episode.sound])
+    table = judge(found, Settings(), embedding, decided)
+    counted = files.save(table, found, decided, tuple(CATALOGUE))
+    plot_pca(table, embedding, files.picture)
+    return {**counted, "verdicts": to_json(table)}

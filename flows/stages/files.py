@@ -24,7 +24,7 @@ class RunFiles:
     @property
     def verdicts(self) -> Path:
         """Verdict of every episode."""
-        return self.root / "qc" / "verdicts.csv"
+        return self.root / "qc" / "verdicts.parquet"
 
     @property
     def accounting(self) -> Path:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from pipeline import __version__
+from pipeline.cli.review import review
 
 app = typer.Typer(
     add_completion=False,
@@ -14,6 +15,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     epilog="Example: demomill generate --out out/demo",
 )
+
+app.add_typer(review, name="review")
 
 Tasks = Annotated[list[str], typer.Option("--task", metavar="TASK", help="Task id; give it again for more tasks.")]
 AnyTasks = Annotated[
@@ -127,22 +130,33 @@ def measure_yield(
 
 
 @app.command(epilog="Example: demomill qc out/run")
-def qc(run: RunFolder, as_json: Json = False) -> None:
-    """Judge every episode of a run: keep, drop with a reason, or review. Nothing is deleted."""
+def qc(
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="Run folder, LeRobot dataset (v3.0, v2.1), or its name on the Hub.")
+    ],
+    out: Annotated[Path | None, typer.Option(help="Where to write. [default: qc in the run folder]")] = None,
+    decisions: Annotated[
+        Path | None, typer.Option(help="Decisions of people. [default: decisions.toml in --out]")
+    ] = None,
+    videos: Annotated[bool, typer.Option("--videos", help="Compare videos with rows as well.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Judge every episode: keep, drop with a reason, or review. Nothing is edited or deleted."""
     from pipeline.cli.tables import account_table, diversity_parts
     from pipeline.cli.terminal import show, working
 
     with working():
         from flows.stages.assess import assess
-        from flows.stages.files import RunFiles
+        from qc.folder import Folder
 
-        counted, files = assess(run), RunFiles(run)
+        counted = assess(source, out, decisions, videos=videos)
+        files = Folder.of(out or source)
     show(
         counted,
         as_json,
         account_table(counted["tasks"]),
         *diversity_parts(counted["diversity"]),
-        f"verdicts: {files.verdicts}\npicture:  {files.picture}\nNext: demomill render {run}",
+        f"verdicts: {files.verdicts}\npicture:  {files.picture}\nNext: demomill review list {out or source}",
     )
 
 

@@ -11,19 +11,31 @@ import numpy as np
 from sklearn import config_context
 
 ROUNDS = 400
+LARGEST = 400
+"""Samples larger than this are not simulated: their largest value grows with the logarithm of their size."""
 
 
-@lru_cache(maxsize=1024)
 def largest_by_chance(
     statistic: Callable[..., np.ndarray], n: int, k: int, false_alarm: float, seed: int, *arguments: int
 ) -> float:
     """Value that the largest of a statistic exceeds with probability ``false_alarm`` in clean data.
 
-    Monte Carlo over :data:`ROUNDS` samples of n standard normal k-vectors; remembered.
+    Monte Carlo over :data:`ROUNDS` samples of n standard normal k-vectors; remembered, for sizes in steps of 3 to 6 %.
 
     Args:
         statistic: from (n, k), and the further arguments, to (n,).
     """
+    if n > LARGEST:
+        half, full = (_simulate(statistic, size, k, false_alarm, seed, *arguments) for size in (LARGEST // 2, LARGEST))
+        return full + (full - half) * float(np.log2(n / LARGEST))
+    step = 2 ** max(0, int(np.log2(n)) - 4)
+    return _simulate(statistic, n // step * step, k, false_alarm, seed, *arguments)
+
+
+@lru_cache(maxsize=1024)
+def _simulate(
+    statistic: Callable[..., np.ndarray], n: int, k: int, false_alarm: float, seed: int, *arguments: int
+) -> float:
     rng = np.random.default_rng(seed)
     with config_context(assume_finite=True, skip_parameter_validation=True):
         largest = [statistic(rng.standard_normal((n, k)), *arguments).max() for _ in range(ROUNDS)]

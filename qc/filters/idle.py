@@ -13,6 +13,7 @@ from qc.units import reach
 
 _NOISE_RANGE = 8.0
 _LEAST_SPEED = 0.1
+_USUAL = 0.05
 
 
 @dataclass(frozen=True)
@@ -80,12 +81,13 @@ class IdleFilter(Filter):
         """Idle streaks of an episode, in order; of a wait for the fingers, the part that is too much."""
         idle = _still(_signals(episode), self.rows, self.range_)
         streaks = []
-        for start, end, excused in self._stretches(episode, idle):
+        for start, end, waits_for in self._stretches(episode, idle):
             begin = start
-            if excused:
-                if end - start <= self.dwell_:
+            if waits_for:
+                usual = max(self.dwell_.get(change, 0.0) for change in waits_for)
+                if end - start <= usual:
                     continue
-                begin = min(start + int(self.dwell_), end - self.rows)
+                begin = min(start + int(usual), end - self.rows)
             if idle[:start].all():
                 streaks.append(Streak("start", begin, end))
             elif idle[end:].all():
@@ -94,25 +96,27 @@ class IdleFilter(Filter):
                 streaks.append(Streak("middle", begin, end))
         return tuple(streaks)
 
-    def _stretches(self, episode: Episode, idle: np.ndarray) -> Iterator[tuple[int, int, bool]]:
-        """Idle runs that are long enough, and whether they touch a change of the gripper's command."""
-        near = np.zeros(episode.length, dtype=bool)
+    def _stretches(self, episode: Episode, idle: np.ndarray) -> Iterator[tuple[int, int, set[bool]]]:
+        """Idle runs that are long enough, and the changes of the gripper's command that they touch (to, fro)."""
         commanded = episode.commanded()
-        for row in np.flatnonzero((commanded[1:] != commanded[:-1]).any(axis=1)) + 1:
-            near[max(0, row - self.excused_before) : row + self.excused_after] = True
+        changes = np.argwhere(commanded[1:] != commanded[:-1])
         for start, end in _runs(idle, self.rows):
-            yield start, end, bool(near[start:end].any())
+            near = [c for c in changes if start - self.excused_after < c[0] + 1 < end + self.excused_before]
+            yield start, end, {bool(commanded[row + 1, gripper] != commanded[0, gripper]) for row, gripper in near}
 
-    def _dwell(self, episodes: Sequence[Episode]) -> float:
-        """Longest wait for the fingers that is usual in the task, in rows."""
-        waits = []
+    def _dwell(self, episodes: Sequence[Episode]) -> dict[bool, float]:
+        """Longest wait for the fingers that is usual in the task, in rows, by the way they go."""
+        waits: dict[bool, list[int]] = {True: [], False: []}
         for episode in episodes:
             idle = _still(_signals(episode), self.rows, self.range_)
-            waits += [end - start for start, end, excused in self._stretches(episode, idle) if excused]
-        if not waits:
-            return float(self.rows)
-        low, high = np.percentile(waits, (10, 90))
-        return float(max(self.rows, high + 0.75 * (high - low), high + 2))
+            for start, end, waits_for in self._stretches(episode, idle):
+                for change in waits_for:
+                    waits[change].append(end - start)
+        usual = {}
+        for change, found in waits.items():
+            low, high = np.percentile(found, (10, 90)) if len(found) >= _USUAL * len(episodes) else (0.0, 0.0)
+            usual[change] = float(max(high + 0.75 * (high - low), high + 2))
+        return usual
 
     def _score(self, X: Sequence[Episode]) -> np.ndarray:  # noqa: N803
         found = self.streaks_ if X is self.episodes_ else [self.streaks(e) for e in X]

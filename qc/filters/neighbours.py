@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 import numpy as np
-from scipy.spatial.distance import cdist
+from scipy.spatial import cKDTree
 
 from qc.filters.calibration import largest_by_chance
 from qc.filters.distance import DistanceFilter
@@ -39,7 +39,8 @@ class NeighboursFilter(DistanceFilter):
 
 
 def _kth_distance(scores: np.ndarray, normal: np.ndarray, k: int) -> np.ndarray:
-    return np.partition(cdist(scores, normal), k, axis=1)[:, k]  # an episode's nearest is itself
+    distance, _ = cKDTree(normal).query(scores, k=[min(k + 1, len(normal))])  # an episode's nearest is itself
+    return np.asarray(distance[:, 0])
 
 
 def _within(sample: np.ndarray, k: int) -> np.ndarray:

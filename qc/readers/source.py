@@ -25,7 +25,8 @@ def find_source(source: str, revision: str | None = None, *, videos: bool = Fals
             return folder
         raise QcError(f"{source}: neither a run folder (run.json) nor a LeRobot dataset (meta/info.json)")
     if not _HUB_ID.fullmatch(source):
-        raise QcError(f"{source}: no such folder, and no name of a dataset on the Hub (user/name)")
+        told = f"{source}: no run here, nor a dataset, nor is it a name on the Hub (user/name)"
+        raise QcError(f"{told}; make a run with `demomill record`")
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError
 

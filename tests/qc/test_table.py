@@ -10,7 +10,7 @@ from qc.verdicts import assess
 from tests.qc.factories import copy_of, make_episode, make_task, truncate
 
 TASKS = st.sampled_from(["peg_round_8mm", "peg_round_4mm", "nut_M8"])
-REASONS = st.lists(st.sampled_from(["duplicate", "idle_middle", "length", "insert: jammed"]), min_size=1, max_size=3)
+REASONS = st.lists(st.sampled_from(["duplicates", "idle", "length", "neighbours"]), min_size=1, max_size=3)
 
 
 @given(
@@ -19,7 +19,8 @@ REASONS = st.lists(st.sampled_from(["duplicate", "idle_middle", "length", "inser
 )
 def test_every_episode_is_accounted_for_once(rows, lost):
     table = pd.DataFrame(
-        [(task, verdict, ";".join(reasons)) for task, verdict, reasons in rows], columns=["task", "verdict", "reasons"]
+        [(task, verdict, reasons, "") for task, verdict, reasons in rows],
+        columns=["task", "verdict", "reasons", "failure"],
     )
     accounts = accounting(table, [Damaged(str(i), task, "footer is missing") for i, task in enumerate(lost)])
     assert set(accounts) == {task for task, *_ in rows} | set(lost)
@@ -43,12 +44,12 @@ def test_what_is_assessed_adds_up(good, copies, short, failures):
     ]
     (account,) = accounting(assess(episodes)).values()
     assert account.generated == account.accounted == len(episodes)
-    assert account.dropped.get("duplicate", 0) == copies
+    assert account.dropped.get("duplicates", 0) == copies
     assert account.failed == ({"lift: dropped": failures} if failures else {})
 
 
 def test_an_unknown_verdict_does_not_vanish():
-    table = pd.DataFrame({"task": ["nut_M8"], "verdict": ["kept"], "reasons": [""]})
+    table = pd.DataFrame({"task": ["nut_M8"], "verdict": ["kept"], "reasons": [[]], "failure": [""]})
     with pytest.raises(QcError, match="1 episodes generated but 0 accounted for"):
         accounting(table)
 
@@ -56,28 +57,28 @@ def test_an_unknown_verdict_does_not_vanish():
 def test_a_table_is_read_back_as_written_and_its_bytes_repeat(tmp_path):
     episodes = [*make_task(11), make_episode(50, outcome="failure", reason='odd, "quoted" reason')]
     table = assess(episodes)
-    write_verdicts(tmp_path / "a.csv", table)
-    write_verdicts(tmp_path / "b.csv", assess(episodes))
-    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.csv", "b.csv"]
-    back = read_verdicts(tmp_path / "a.csv")
-    pd.testing.assert_frame_equal(back, table, check_dtype=False, rtol=1e-5)
-    write_verdicts(tmp_path / "c.csv", back)
-    assert (tmp_path / "c.csv").read_bytes() == (tmp_path / "a.csv").read_bytes()
+    write_verdicts(tmp_path / "a.parquet", table)
+    write_verdicts(tmp_path / "b.parquet", assess(episodes))
+    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.parquet", "b.parquet"]
+    back = read_verdicts(tmp_path / "a.parquet")
+    pd.testing.assert_frame_equal(back, table)
+    write_verdicts(tmp_path / "c.parquet", back)
+    assert (tmp_path / "c.parquet").read_bytes() == (tmp_path / "a.parquet").read_bytes()
 
 
 def test_an_empty_table_is_read_back(tmp_path):
-    write_verdicts(tmp_path / "v.csv", assess([]))
-    assert tuple(read_verdicts(tmp_path / "v.csv").columns) == COLUMNS
+    write_verdicts(tmp_path / "v.parquet", assess([]))
+    assert tuple(read_verdicts(tmp_path / "v.parquet").columns) == COLUMNS
 
 
 def test_tables_that_cannot_be_used_are_clear_errors(tmp_path):
     good = assess(make_task(2))
     with pytest.raises(QcError, match="no verdicts here"):
-        read_verdicts(tmp_path / "none.csv")
-    path = tmp_path / "v.csv"
-    path.write_text("episode_id,verdict\na,keep\n")
-    with pytest.raises(QcError, match="column task"):
+        read_verdicts(tmp_path / "none.parquet")
+    path = tmp_path / "v.parquet"
+    pd.DataFrame({"episode_id": ["a"], "verdict": ["keep"]}).to_parquet(path)
+    with pytest.raises(QcError, match="column episode_index, task"):
         read_verdicts(path)
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(QcError, match="not a table of verdicts"):
@@ -92,4 +93,4 @@ def test_tables_that_cannot_be_used_are_clear_errors(tmp_path):
 
 def test_a_place_that_cannot_be_written_is_a_clear_error(tmp_path):
     with pytest.raises(QcError, match="cannot be written"):
-        write_verdicts(tmp_path / "missing" / "v.csv", assess(make_task(2)))
+        write_verdicts(tmp_path / "missing" / "v.parquet", assess(make_task(2)))

@@ -73,7 +73,7 @@ def test_option_out_of_range(demomill, tmp_path, option, value, word):
 def test_unknown_command_and_missing_option(demomill):
     bad(demomill("recrod"), "recrod", "'record'")
     bad(demomill("record", *PEG), "--out")
-    bad(demomill("qc"), "RUN")
+    bad(demomill("qc"), "SOURCE")
 
 
 @pytest.mark.parametrize("command", ["record", "generate"])
@@ -124,11 +124,9 @@ def test_no_space_left(demomill, tmp_path, monkeypatch):
 
 
 def test_no_space_left_for_verdicts(demomill, tmp_path, monkeypatch):
-    from flows.stages import assess
-
     write_run(tmp_path, [make_episode(attempt=n) for n in range(3)], cameras=())
     before = snapshot(tmp_path)
-    monkeypatch.setattr(assess, "write_atomically", no_space)
+    monkeypatch.setattr(Path, "write_text", no_space)
     bad(demomill("qc", tmp_path), "no space left")
     assert before.items() <= snapshot(tmp_path).items()
 

@@ -15,7 +15,7 @@ from randomization.draws import COMPETENCE
 from tests.flows.fake_worker import fake_worker
 from tests.pipeline.factories import make_episode, write_run
 
-COMMANDS = ("tasks", "record", "yield", "qc", "render", "export", "generate", "doctor")
+COMMANDS = ("tasks", "record", "yield", "qc", "review", "render", "export", "generate", "doctor")
 HEAVY = ("torch", "isaaclab", "lerobot", "prefect", "pandas", "mujoco", "trimesh", "matplotlib")
 
 

@@ -179,7 +179,7 @@ def test_one_row_is_an_episode_too(tmp_path):
 def test_what_is_no_dataset_is_a_clear_error(tmp_path):
     with pytest.raises(QcError, match="neither a run folder"):
         find_source(str(tmp_path))
-    with pytest.raises(QcError, match="no such folder, and no name of a dataset on the Hub"):
+    with pytest.raises(QcError, match="no run here, nor a dataset, nor is it a name on the Hub"):
         find_source(str(tmp_path / "none"))
     root = write_dataset(tmp_path / "d", make_task(2))
     edit_info(root, codebase_version="v1.6")

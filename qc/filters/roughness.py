@@ -1,0 +1,78 @@
+"""Motion that trembles, or that leaps once, told for each dimension."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from qc.episodes import ACTION, EEF_POS, STATE, Episode
+from qc.filters.features import FeatureFilter
+from qc.units import reach
+
+_DECADE = 0.1
+_LEAST = {"jitter": 10**-3.3, "spikes": 10**-2.0}
+
+
+class _RoughnessFilter(FeatureFilter):
+    """Change of velocity from row to row, of each dimension of arm and tool, as a part of its range, log10."""
+
+    upper_only: ClassVar[bool] = True
+    summary: ClassVar[Callable[[np.ndarray], np.ndarray]]
+
+    def _prepare(self, normal: Sequence[Episode]) -> tuple[tuple[str, ...], np.ndarray]:
+        first = normal[0]
+        self.columns_ = [c for c in (STATE, ACTION, EEF_POS) if all(c in e.frames for e in normal)]
+        self.reach_ = {c: reach(np.concatenate([_moved(e, c) for e in normal])) for c in self.columns_}
+        if EEF_POS in self.reach_:
+            self.reach_[EEF_POS][:] = self.reach_[EEF_POS].max()
+        names = [(c, n) for c in self.columns_ for n in _names(first, c)]
+        return tuple(f"{c}, {n}" for c, n in names), np.full(len(names), _DECADE)
+
+    def _measure(self, episodes: Sequence[Episode]) -> np.ndarray:
+        least = _LEAST[self.name]
+        return np.log10(least + np.array([type(self).summary(self._changes(e)) for e in episodes]))
+
+    def _changes(self, episode: Episode) -> np.ndarray:
+        """(length - 2, k), or a single row of zeros."""
+        found = [np.diff(_moved(episode, c), n=2, axis=0) / self.reach_[c] for c in self.columns_]
+        changes = np.abs(np.hstack(found))
+        return changes if len(changes) else np.zeros((1, changes.shape[1]))
+
+    def _tell(self, episode: Episode, worst: int) -> tuple[str, dict[str, Any]]:
+        changes = self._changes(episode)[:, worst]
+        row = int(changes.argmax()) + 1
+        return self._words(self.names_[worst], row, changes), {"frame": row, "change": float(changes.max())}
+
+    def _words(self, dimension: str, row: int, changes: np.ndarray) -> str:
+        raise NotImplementedError
+
+
+class JitterFilter(_RoughnessFilter):
+    """Episodes that tremble all along: the median change of velocity, which a few honest jolts do not raise."""
+
+    name: ClassVar[str] = "jitter"
+    summary: ClassVar[Callable[[np.ndarray], np.ndarray]] = staticmethod(lambda x: np.median(x, axis=0))
+
+    def _words(self, dimension: str, row: int, changes: np.ndarray) -> str:
+        return f"{dimension} trembles by {np.median(changes):.2%} of its range from row to row"
+
+
+class SpikesFilter(_RoughnessFilter):
+    """Episodes that leap once: the largest change of velocity."""
+
+    name: ClassVar[str] = "spikes"
+    summary: ClassVar[Callable[[np.ndarray], np.ndarray]] = staticmethod(lambda x: x.max(axis=0))
+
+    def _words(self, dimension: str, row: int, changes: np.ndarray) -> str:
+        return f"{dimension} leaps by {changes.max():.1%} of its range at frame {row}"
+
+
+def _moved(episode: Episode, column: str) -> np.ndarray:
+    values = episode.frames[column] if column == EEF_POS else episode.arm(column)
+    return values.astype(np.float64)
+
+
+def _names(episode: Episode, column: str) -> list[str]:
+    if column == EEF_POS:
+        return ["x", "y", "z"]
+    return [episode.layout.names[column][i] for i in episode.layout.arm(column)]
