@@ -129,6 +129,29 @@ def measure_yield(
     show({"tasks": yields}, as_json, yield_table(yields))
 
 
+@app.command(epilog="Example: demomill check peg_round_8mm")
+def check(
+    task: Annotated[str, typer.Argument(metavar="TASK", help="Task id.")],
+    episodes: Annotated[int, typer.Option(min=1, help="Attempts of each kind.")] = 4,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Check a task and its expert: data, contract, start, success, repeatability, and controls that must fail."""
+    from pipeline.cli.terminal import show, working
+
+    with working():
+        from experts import EXPERTS
+        from pipeline.checks import check_expert, check_task
+        from pipeline.tasks import get_task
+
+        checked, factory = get_task(task), EXPERTS.get(get_task(task).family)
+        check_task(checked, num_envs=episodes, seed=seed)
+        if factory is not None:
+            check_expert(factory, checked, episodes=episodes, seed=seed)
+    found = "the task and its expert pass" if factory else "the task passes; it has no expert yet"
+    show({"task": task, "passed": True, "has_expert": factory is not None}, as_json, f"{task}: {found}")
+
+
 @app.command(epilog="Example: demomill qc out/run")
 def qc(
     source: Annotated[

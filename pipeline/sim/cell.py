@@ -18,6 +18,7 @@ from pipeline.sim.env import AssemblyEnv, assembly_env_cfg
 from pipeline.sim.native import NewtonNativeManager
 from pipeline.sim.servo import Servo
 from pipeline.sim.warp_contacts import WarpContacts
+from pipeline.success import Judge
 from pipeline.tasks import HOME_JOINTS_RAD, Task
 from randomization.draws import StartPose
 
@@ -52,6 +53,23 @@ class Observation:
     def held_speed_m_s(self) -> np.ndarray:
         """Linear speed of the held part, (N,)."""
         return np.linalg.norm(self.view.held_vel_m_s, axis=1)
+
+    def judged_by(self, judge: Judge) -> np.ndarray:
+        """Show a judge the state after a control step; returns the step's reward (N,)."""
+        view, signals = self.view, self.signals
+        return judge.update(
+            view.held_pos_m,
+            view.held_quat_xyzw,
+            view.fixed_pos_m,
+            view.fixed_quat_xyzw,
+            self.held_speed_m_s,
+            view.tool_pos_m,
+            view.finger_closed,
+            signals.penetration_m,
+            signals.stray_penetration_m,
+            signals.fixture_force_n,
+            signals.held_speed_m_s,
+        )
 
 
 def start_poses(task: Task, start: StartPose) -> Mapping[str, np.ndarray]:

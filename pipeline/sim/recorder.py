@@ -140,20 +140,7 @@ class _Recorder:
         action = self._expert.act(before.view)
         command = self._cell.step(action, before)
         after = self._cell.observe()
-        view = after.view
-        reward = self._judge.update(
-            view.held_pos_m,
-            view.held_quat_xyzw,
-            view.fixed_pos_m,
-            view.fixed_quat_xyzw,
-            after.held_speed_m_s,
-            view.tool_pos_m,
-            view.finger_closed,
-            after.signals.penetration_m,
-            after.signals.stray_penetration_m,
-            after.signals.fixture_force_n,
-            after.signals.held_speed_m_s,
-        )
+        reward = after.judged_by(self._judge)
         self._history.append(_Step(before, action, command, reward, self._judge.success.copy()))
         self._now += 1
         faults = self._cell.faults(after)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline import store
+from pipeline.checks.findings import finding
 from pipeline.engine import Engine
 from pipeline.record import Request
 from pipeline.store import Run
@@ -38,6 +39,18 @@ def snapshot(root: Path) -> dict[str, bytes]:
 def test_unknown_task_names_the_nearest(demomill, tmp_path, command):
     bad(demomill(command, "--task", "peg_round_8m", "--out", tmp_path / "run"), "'peg_round_8m'", "'peg_round_8mm'")
     assert not (tmp_path / "run").exists()
+
+
+def test_unknown_task_cannot_be_checked(demomill):
+    bad(demomill("check", "peg_round_8m"), "did you mean 'peg_round_8mm'")
+
+
+def test_a_failed_check_is_one_line(demomill, monkeypatch):
+    def failing(*_: object, **__: object) -> None:
+        raise finding("peg_round_8mm", "the arm starts 0.30 rad from home", "reset its joint targets as well")
+
+    monkeypatch.setattr("pipeline.checks.check_task", failing)
+    bad(demomill("check", "peg_round_8mm"), "peg_round_8mm: the arm starts 0.30 rad from home; reset")
 
 
 @pytest.mark.parametrize("command", ["record", "generate"])

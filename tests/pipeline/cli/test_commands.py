@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from experts import EXPERTS
 from pipeline import record as recording
 from pipeline.doctor import CHECKS
 from pipeline.store import episode_id
@@ -15,7 +16,7 @@ from randomization.draws import COMPETENCE
 from tests.flows.fake_worker import fake_worker
 from tests.pipeline.factories import make_episode, write_run
 
-COMMANDS = ("tasks", "record", "yield", "qc", "review", "render", "export", "generate", "doctor")
+COMMANDS = ("tasks", "record", "yield", "check", "qc", "review", "render", "export", "generate", "doctor")
 HEAVY = ("torch", "isaaclab", "lerobot", "prefect", "pandas", "mujoco", "trimesh", "matplotlib")
 
 
@@ -156,6 +157,19 @@ def test_qc_says_whether_the_episodes_differ(demomill, tmp_path):
     assert {task: each["verdict"] for task, each in found.items()} == {"peg_round_8mm": "pass", "gear_small": "fail"}
     assert found["gear_small"]["measured"]["length_rows"] == 0.0
     assert "widen the task's start ranges" in demomill("qc", tmp_path).out
+
+
+@pytest.mark.parametrize(("task", "has_expert"), [("peg_round_8mm", True), ("nut_M8", False)])
+def test_check_passes_on_what_it_is_given(demomill, monkeypatch, task, has_expert):
+    calls = []
+    monkeypatch.setattr("experts.EXPERTS", {family: make for family, make in EXPERTS.items() if family != "nut"})
+    monkeypatch.setattr("pipeline.checks.check_task", lambda *given, **options: calls.append((given, options)))
+    monkeypatch.setattr("pipeline.checks.check_expert", lambda *given, **options: calls.append((given, options)))
+    answer = demomill("check", task, "--episodes", "2", "--seed", "3", "--json")
+    assert json.loads(answer.out) == {"task": task, "passed": True, "has_expert": has_expert}
+    assert calls[0] == ((CATALOGUE[task],), {"num_envs": 2, "seed": 3})
+    assert len(calls) == 1 + has_expert
+    assert ("pass" if has_expert else "no expert yet") in demomill("check", task).out
 
 
 def test_interrupted_command_says_that_it_can_go_on(demomill, monkeypatch, tmp_path):

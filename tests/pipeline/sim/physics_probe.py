@@ -82,20 +82,7 @@ def _judged(seen: list[Observation]) -> list[bool]:
     judge.reset(np.arange(ENVS), view.held_pos_m, view.held_quat_xyzw)
     ever = np.zeros(ENVS, bool)
     for o in seen[1:]:
-        v = o.view
-        judge.update(
-            v.held_pos_m,
-            v.held_quat_xyzw,
-            v.fixed_pos_m,
-            v.fixed_quat_xyzw,
-            o.held_speed_m_s,
-            v.tool_pos_m,
-            v.finger_closed,
-            o.signals.penetration_m,
-            o.signals.stray_penetration_m,
-            o.signals.fixture_force_n,
-            o.signals.held_speed_m_s,
-        )
+        o.judged_by(judge)
         ever |= judge.success
     return [bool(e) for e in ever]
 
