@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,12 @@ from qc.errors import QcError
 from qc.projection import RobustPCA
 from qc.table import DROP, INTEGRITY, KEEP, NOT_ASSESSED, OUTCOME, REVIEW
 
-_COLOURS = {KEEP: "#0072B2", NOT_ASSESSED: "#999999", REVIEW: "#E69F00", DROP: "#D55E00"}  # Okabe and Ito
+COLOURS: Mapping[str, str] = {
+    KEEP: "#0072B2",
+    NOT_ASSESSED: "#999999",
+    REVIEW: "#E69F00",
+    DROP: "#D55E00",
+}  # Okabe and Ito
 _INSIDE = 0.99
 _FEWEST = 4
 
@@ -40,7 +46,7 @@ def plot_pca(table: pd.DataFrame, embedding: Embedding, path: Path | str) -> Non
     kept[[row[episode] for episode in shown.loc[shown["verdict"] == KEEP, "episode_id"]]] = True
     z = embedding.standardise(embedding.tasks, kept)
 
-    tasks = sorted(shown["task"].unique(), key=_natural)
+    tasks = sorted(shown["task"].unique(), key=natural)
     wide = max(1, math.ceil(math.sqrt(len(tasks))))
     high = max(1, -(-len(tasks) // wide))
     figure = Figure(figsize=(4.2 * wide, 4.1 * high + 0.6), layout="constrained")
@@ -53,7 +59,7 @@ def plot_pca(table: pd.DataFrame, embedding: Embedding, path: Path | str) -> Non
         _draw_task(ax, task, mine, z[rows], kept[rows], embedding.groups)
     handles = [
         Line2D([], [], marker="o", linestyle="", color=colour, label=f"{verdict} ({count})")
-        for verdict, colour in _COLOURS.items()
+        for verdict, colour in COLOURS.items()
         if (count := int((shown["verdict"] == verdict).sum()))
     ]
     handles.append(Line2D([], [], color="0.5", linestyle="--", label="99 % of the kept, if normal"))
@@ -64,7 +70,7 @@ def plot_pca(table: pd.DataFrame, embedding: Embedding, path: Path | str) -> Non
         raise QcError(f"{path}: cannot be written ({error.strerror}); choose another place") from None
 
 
-def _natural(name: str) -> list[tuple[str, int]]:
+def natural(name: str) -> list[tuple[str, int]]:
     """Sorting key by which 4mm comes before 12mm."""
     return [(word, int(number or 0)) for word, number in re.findall(r"(\D*)(\d*)", name)]
 
@@ -81,7 +87,7 @@ def _draw_task(ax: Axes, task: str, mine: pd.DataFrame, z: np.ndarray, kept: np.
     centre = scores[kept].mean(axis=0)
     low, high = centre - 1.5 * reach, centre + 1.5 * reach
     drawn = np.clip(scores, low, high)
-    for verdict, colour in _COLOURS.items():
+    for verdict, colour in COLOURS.items():
         chosen = (mine["verdict"] == verdict).to_numpy()
         size = 22 if verdict == KEEP else 40
         x, y = drawn[chosen].T

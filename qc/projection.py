@@ -12,6 +12,11 @@ _ROWS_PER_COMPONENT = 8
 _TINY = np.finfo(np.float64).tiny
 
 
+def components_for(n: int, wanted: int) -> int:
+    """Number of components that n rows can tell: one for each eight of them, two at least."""
+    return min(wanted, max(2, n // _ROWS_PER_COMPONENT), n)
+
+
 class RobustPCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # untyped
     """Principal component scores and the logarithm of what they leave out, each in robust deviations.
 
@@ -42,7 +47,7 @@ class RobustPCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # untyp
         pulled = winsorise(centered, float(np.median(np.linalg.norm(centered, axis=1))))
         pulled -= pulled.mean(axis=0)
         n = len(pulled)
-        k = min(self.components, max(2, n // _ROWS_PER_COMPONENT), n)
+        k = components_for(n, self.components)
         # Far fewer rows than columns: the axes come from the products of rows.
         variance, along_rows = eigh(pulled @ pulled.T, subset_by_index=(n - k, n - 1))
         axes = along_rows.T[::-1] @ pulled

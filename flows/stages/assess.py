@@ -23,6 +23,7 @@ def assess(
     decisions: Path | None = None,
     *,
     videos: bool = False,
+    report: bool = True,
 ) -> dict[str, Any]:
     """Judge every episode of a run or a dataset and write verdicts, accounts and a report.
 
@@ -31,6 +32,7 @@ def assess(
         out: where to write; ``qc`` in a run folder by default.
         decisions: what people decided; ``decisions.toml`` in ``out`` by default.
         videos: compare videos with rows as well.
+        report: write the report as well, which takes longer than the verdicts.
 
     Returns:
         ``tasks``: the account of each, as in :class:`qc.table.Account`; ``damaged``: folders that could not be read;
@@ -57,4 +59,8 @@ def assess(
     table = judge(found, Settings(), embedding, decided)
     counted = files.save(table, found, decided, tuple(CATALOGUE))
     plot_pca(table, embedding, files.picture)
+    if report:
+        from qc.report.page import write_report
+
+        write_report(files.report, str(source), table, found, embedding, counted)
     return {**counted, "verdicts": to_json(table)}

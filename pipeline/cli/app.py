@@ -162,6 +162,7 @@ def qc(
         Path | None, typer.Option(help="Decisions of people. [default: decisions.toml in --out]")
     ] = None,
     videos: Annotated[bool, typer.Option("--videos", help="Compare videos with rows as well.")] = False,
+    report: Annotated[bool, typer.Option(help="Write the report as well; it takes longer than the verdicts.")] = True,
     as_json: Json = False,
 ) -> None:
     """Judge every episode: keep, drop with a reason, or review. Nothing is edited or deleted."""
@@ -172,14 +173,15 @@ def qc(
         from flows.stages.assess import assess
         from qc.folder import Folder
 
-        counted = assess(source, out, decisions, videos=videos)
+        counted = assess(source, out, decisions, videos=videos, report=report)
         files = Folder.of(out or source)
     show(
         counted,
         as_json,
         account_table(counted["tasks"]),
         *diversity_parts(counted["diversity"]),
-        f"verdicts: {files.verdicts}\npicture:  {files.picture}\nNext: demomill review list {out or source}",
+        f"verdicts: {files.verdicts}\n{'report:   ' if report else 'picture:  '}"
+        f"{files.report if report else files.picture}\nNext: demomill review list {out or source}",
     )
 
 
