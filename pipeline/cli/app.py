@@ -206,6 +206,25 @@ def render(
     show(summary.to_dict(), as_json, f"{run}: {done}. Next: demomill export {run} --out DIR")
 
 
+@app.command(epilog="Example: demomill strips out/run --out docs/images/strips")
+def strips(
+    run: RunFolder,
+    out: Annotated[Path, typer.Option(help="Folder of the pictures; those of the same name are replaced.")],
+    look: Annotated[str, typer.Option(help="Name of the look: lights, colours, textures.")] = "plain",
+    as_json: Json = False,
+) -> None:
+    """Picture each task: a strip with one moment of every phase, and a short clip, of one episode that was kept."""
+    from pipeline.cli.tables import table
+    from pipeline.cli.terminal import show, working
+
+    with working():
+        from flows.stages.strips import strips as draw
+
+        drawn = draw(run, out, look=look)
+    rows = [(task, each["episode"], each["strip"], each["clip"]) for task, each in drawn.items()]
+    show({"tasks": drawn}, as_json, table(("task", "episode", "strip", "clip"), rows))
+
+
 @app.command(epilog="Example: demomill export out/run --out out/dataset")
 def export(
     run: RunFolder,

@@ -126,6 +126,13 @@ def test_run_without_an_episode(demomill, tmp_path, command):
     bad(demomill(command, tmp_path / "run", *more), "demomill record")
 
 
+def test_nothing_to_show(demomill, tmp_path):
+    write_run(tmp_path / "run", [make_episode(reason="dropped")], cameras=())
+    bad(demomill("strips", tmp_path / "run", "--out", tmp_path / "pictures"), "no successful episode")
+    bad(demomill("strips", tmp_path / "nothing", "--out", tmp_path / "pictures"), "no run here")
+    assert not (tmp_path / "pictures").exists()
+
+
 def test_damaged_run_description(demomill, tmp_path):
     (tmp_path / "run.json").write_text("{")
     bad(demomill("record", *PEG, "--out", tmp_path), "run.json")

@@ -16,7 +16,7 @@ from randomization.draws import COMPETENCE
 from tests.flows.fake_worker import fake_worker
 from tests.pipeline.factories import make_episode, write_run
 
-COMMANDS = ("tasks", "record", "yield", "check", "qc", "review", "render", "export", "generate", "doctor")
+COMMANDS = ("tasks", "record", "yield", "check", "qc", "review", "render", "strips", "export", "generate", "doctor")
 HEAVY = ("torch", "isaaclab", "lerobot", "prefect", "pandas", "mujoco", "trimesh", "matplotlib")
 
 
@@ -170,6 +170,17 @@ def test_check_passes_on_what_it_is_given(demomill, monkeypatch, task, has_exper
     assert calls[0] == ((CATALOGUE[task],), {"num_envs": 2, "seed": 3})
     assert len(calls) == 1 + has_expert
     assert ("pass" if has_expert else "no expert yet") in demomill("check", task).out
+
+
+def test_strips_show_the_success_of_median_length_of_each_task(demomill, monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr("flows.stages.strips.render", lambda _, ids, look: asked.extend(ids))
+    episodes = [make_episode(attempt=n, length=20 + 4 * n, reason="dropped" if n == 4 else None) for n in range(5)]
+    write_run(tmp_path / "run", [*episodes, make_episode("gear_small", reason="dropped")])
+    answer = demomill("strips", tmp_path / "run", "--out", tmp_path / "pictures", "--json")
+    drawn = json.loads(answer.out)["tasks"]
+    assert [each["episode"] for each in drawn.values()] == asked == [episode_id("peg_round_8mm", 7, 2)]
+    assert {path.name for path in (tmp_path / "pictures").iterdir()} == {"peg_round_8mm.png", "peg_round_8mm.gif"}
 
 
 def test_interrupted_command_says_that_it_can_go_on(demomill, monkeypatch, tmp_path):

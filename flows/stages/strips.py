@@ -1,0 +1,44 @@
+"""Show each task at a glance: a phase strip and a clip of one episode."""
+
+from pathlib import Path
+
+from flows.stages.files import RunFiles
+from flows.stages.render import render
+from pipeline.errors import UserError
+from pipeline.render.strips import clip, phase_strip
+from pipeline.store import Run, explain_os_errors
+from pipeline.tasks import CATALOGUE
+
+CAMERAS = ("front", "wrist")
+
+
+def strips(root: Path, out: Path, *, look: str = "plain") -> dict[str, dict[str, str]]:
+    """Draw, for each task of a run, the kept episode (else success) of median length; it is rendered where needed.
+
+    Returns:
+        By task, in catalogue order: ``episode``, ``strip`` (a PNG) and ``clip`` (a GIF).
+
+    Raises:
+        UserError: if no episode is kept, or it cannot be rendered or drawn.
+    """
+    kept = RunFiles(root).kept()
+    chosen = {}
+    for task in CATALOGUE:
+        metas = sorted((meta for meta in kept if meta["task"] == task), key=lambda meta: (meta["length"], meta["id"]))
+        if metas:
+            chosen[task] = metas[len(metas) // 2]
+    if not chosen:
+        raise UserError(f"{root}: no successful episode to show; record more with `demomill record`")
+    with explain_os_errors(out):
+        out.mkdir(parents=True, exist_ok=True)
+    render(root, [meta["id"] for meta in chosen.values()], look=look)
+    drawn = {}
+    for task, meta in chosen.items():
+        folder = Run(root).folder(task, meta["id"])
+        strip = phase_strip(folder, meta, out / f"{task}.png", look, CAMERAS)
+        drawn[task] = {
+            "episode": meta["id"],
+            "strip": str(strip),
+            "clip": str(clip(folder, out / f"{task}.gif", look, CAMERAS)),
+        }
+    return drawn
