@@ -11,6 +11,12 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from pipeline.record import tasks_with_expert
+from pipeline.tasks import get_task
+
+AIMS_S = {"peg_round": 2.0, "peg_square": 2.0, "gear": 5.0, "nut": 40.0}
+"""Most core seconds an episode that we want, by family."""
+
 
 @dataclass(frozen=True)
 class Line:
@@ -38,6 +44,10 @@ def main() -> None:
         native = _measure("bench.stepping", "native", state)
         console.print("stepping, Isaac Lab's MuJoCo Warp ...")
         stock = _measure("bench.stepping", "stock", state)
+    episodes = {}
+    for task in tasks_with_expert():
+        console.print(f"episodes of {task} ...")
+        episodes[task] = _measure("bench.episodes", task)
     console.print("rendering ...")
     images = _measure("bench.rendering")
     console.print("quality control ...")
@@ -45,7 +55,7 @@ def main() -> None:
     table = Table(title="demomill benchmarks")
     for heading in ("measured", "value", "aim", "met", "from"):
         table.add_column(heading, overflow="fold")
-    for line in [*_stepping(native, stock), *_rendering(images), *_quality(quality)]:
+    for line in [*_stepping(native, stock), *_episodes(episodes), *_rendering(images), *_quality(quality)]:
         aim = f"{'<=' if line.most else '>='} {line.aim:g} {line.unit}"
         table.add_row(line.what, f"{line.value:.3g} {line.unit}", aim, "yes" if line.met else "no", line.detail)
     Console(width=130).print(table)
@@ -79,6 +89,26 @@ def _stepping(native: dict[str, float], stock: dict[str, float]) -> list[Line]:
         ),
         Line("peak memory of a worker with 16 envs", native["peak_memory_gb"], "GB", 4, most=True),
     ]
+
+
+def _episodes(found: dict[str, dict[str, Any]]) -> list[Line]:
+    """Core seconds an episode; the largest shares are named."""
+    lines = []
+    for task, each in found.items():
+        largest = sorted(each["shares"].items(), key=lambda item: -item[1])
+        detail = ", ".join(f"{part} {share:.0%}" for part, share in largest[:4])
+        detail = f"{each['succeeded']} of {each['attempts']} succeeded; {detail}"
+        lines.append(
+            Line(
+                f"core seconds an episode: {task}",
+                each["seconds"],
+                "s",
+                AIMS_S[get_task(task).family],
+                most=True,
+                detail=detail,
+            )
+        )
+    return lines
 
 
 def _rendering(images: dict[str, dict[str, float]]) -> list[Line]:
