@@ -47,23 +47,25 @@ OURS = Layout(
 def find_layout(names: Mapping[str, Sequence[str]], rows: Mapping[str, np.ndarray]) -> Layout:
     """Layout of a dataset, from the names of its dimensions and its rows, (rows, size) by column.
 
-    A gripper is known by its name; where no name tells, by a value that is nearly always at one of two ends.
+    A gripper is known by its name; where no name tells, by a value that is nearly always at one of two ends, which the
+    commanded one often is and the measured one of the same place then is, too.
     """
     told = any(_GRIPPER.search(name) for of_column in names.values() for name in of_column)
-    grippers, spans = {}, {}
-    for column in (STATE, ACTION):
-        if column not in rows or not len(rows[column]):
-            continue
+    there = [column for column in (STATE, ACTION) if column in rows and len(rows[column])]
+    ends, found = {}, {}
+    for column in there:
         values = rows[column][np.isfinite(rows[column]).all(axis=1)]
-        low, high = np.percentile(values, (0.5, 99.5), axis=0) if len(values) else np.zeros((2, len(names[column])))
+        values = values if len(values) else np.zeros((1, len(names[column])))
+        low, high = ends[column] = np.percentile(values, (0.5, 99.5), axis=0)
         if told:
-            found = [i for i, name in enumerate(names[column]) if _GRIPPER.search(name)]
+            found[column] = {i for i, name in enumerate(names[column]) if _GRIPPER.search(name)}
         else:
-            middle, reach = (low + high) / 2, (high - low) / 2
-            at_an_end = (np.abs(values - middle) > 0.9 * reach).mean(axis=0) if len(values) else np.zeros(len(low))
-            found = np.flatnonzero((at_an_end > _EITHER_END) & (reach > 0)).tolist()
-        grippers[column] = tuple(found)
-        spans[column] = tuple((float(low[i]), float(high[i])) for i in found)
+            off_centre = np.abs(values - (low + high) / 2) > 0.45 * (high - low)
+            found[column] = set(np.flatnonzero((off_centre.mean(axis=0) > _EITHER_END) & (high > low)).tolist())
+    if not told and len(there) > 1 and len(names[STATE]) == len(names[ACTION]):
+        found = dict.fromkeys(there, found[STATE] | found[ACTION])
+    grippers = {column: tuple(sorted(of)) for column, of in found.items()}
+    spans = {c: tuple((float(ends[c][0][i]), float(ends[c][1][i])) for i in of) for c, of in grippers.items()}
     return Layout({column: tuple(of_column) for column, of_column in names.items()}, grippers, spans)
 
 

@@ -28,7 +28,7 @@ class Settings:
         copy_distance: largest difference between near duplicates.
         feature_min_episodes: fewer in a task are not assessed for jitter, spikes, release, end pose and phases.
         excused_before: rows before a change of the gripper's command in which a wait belongs to it.
-        excused_after: rows after it.
+        excused_after: rows after the fingers' last motion.
         length_min_episodes: fewer in a task are not assessed for length.
         length_floor: least deviation of length, as a part of the median.
         components: principal components wanted.

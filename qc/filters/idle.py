@@ -13,7 +13,10 @@ from qc.units import reach
 
 _NOISE_RANGE = 8.0
 _LEAST_SPEED = 0.1
-_USUAL = 0.05
+_FINGERS = ("fingers return", "fingers go")
+_PATIENCE = 5
+_FINGER_MOVES = 0.02
+_SOME, _NEARLY_ALL = 0.05, 0.9
 
 
 @dataclass(frozen=True)
@@ -39,16 +42,17 @@ class IdleFilter(Filter):
     column's own unit, so no unit matters. Measured and commanded motion must both stand still: a slow press against
     noise is not idle.
 
-    Waiting for the fingers is part of the work. A streak that touches a change of the gripper's command is compared
-    with how long the task's other episodes wait there: only what goes beyond their 90th percentile by three quarters of
-    the spread between it and the 10th is idle. Streaks at the end are reported and kept, for an arm has to learn to
-    stop; those at the start teach it not to start. The score is minus the longest streak at the start or in the middle.
+    Waiting can be part of the work. A streak that touches a change of the gripper's command, or lies in a phase in
+    which nine in ten episodes of the task wait, is compared with how long they wait there: only what goes beyond their
+    90th percentile by three quarters of the spread between it and the 10th is idle. Streaks at the end are reported and
+    kept, for an arm has to learn to stop; those at the start teach it not to start. The score is minus the longest
+    streak at the start or in the middle.
 
     Args:
         rows: shortest streak; 15 is the length of an action chunk.
         speed: part of a column's top speed below which it stands still.
         excused_before: rows before a change of the gripper's command in which a wait belongs to it.
-        excused_after: rows after it.
+        excused_after: rows after the fingers' last motion.
     """
 
     name: ClassVar[str] = "idle"
@@ -73,49 +77,44 @@ class IdleFilter(Filter):
         noise = _NOISE_RANGE * _noise([x for _, x in normal], self.rows)
         self.range_ = np.maximum(self.speed * self.rows * top, noise)
         self.cutoff_, self.not_assessed_ = 1.0 - self.rows, ""
-        self.dwell_ = self._dwell([e for e, _ in normal])
+        self.wait_ = self._waits([e for e, _ in normal])
         self.streaks_ = [self.streaks(e) for e in self.episodes_]
         return self
 
     def streaks(self, episode: Episode) -> tuple[Streak, ...]:
-        """Idle streaks of an episode, in order; of a wait for the fingers, the part that is too much."""
+        """Idle streaks of an episode, in order; of a wait that is part of the work, what is too much of it."""
         idle = _still(_signals(episode), self.rows, self.range_)
         streaks = []
-        for start, end, waits_for in self._stretches(episode, idle):
-            begin = start
-            if waits_for:
-                usual = max(self.dwell_.get(change, 0.0) for change in waits_for)
-                if end - start <= usual:
-                    continue
-                begin = min(start + int(usual), end - self.rows)
-            if idle[:start].all():
-                streaks.append(Streak("start", begin, end))
-            elif idle[end:].all():
-                streaks.append(Streak("end", begin, end))
-            else:
-                streaks.append(Streak("middle", begin, end))
+        for start, end, occasions in self._stretches(episode, idle):
+            usual = max((self.wait_.get(occasion, 0.0) for occasion in occasions), default=0.0)
+            if end - start <= usual:
+                continue
+            begin = min(start + int(usual), end - self.rows)
+            where = "start" if idle[:start].all() else "end" if idle[end:].all() else "middle"
+            streaks.append(Streak(where, begin, end))
         return tuple(streaks)
 
-    def _stretches(self, episode: Episode, idle: np.ndarray) -> Iterator[tuple[int, int, set[bool]]]:
-        """Idle runs that are long enough, and the changes of the gripper's command that they touch (to, fro)."""
-        commanded = episode.commanded()
-        changes = np.argwhere(commanded[1:] != commanded[:-1])
+    def _stretches(self, episode: Episode, idle: np.ndarray) -> Iterator[tuple[int, int, set[str]]]:
+        """Idle runs that are long enough, and on what occasions: the fingers close or open, a phase."""
+        acts = _finger_acts(episode)
         for start, end in _runs(idle, self.rows):
-            near = [c for c in changes if start - self.excused_after < c[0] + 1 < end + self.excused_before]
-            yield start, end, {bool(commanded[row + 1, gripper] != commanded[0, gripper]) for row, gripper in near}
+            near = {a for row, a in acts if start - self.excused_after < row < end + self.excused_before}
+            fingers = {_FINGERS[int(away)] for away in near}
+            yield start, end, fingers | {episode.phase_at((start + end) // 2)} - {""}
 
-    def _dwell(self, episodes: Sequence[Episode]) -> dict[bool, float]:
-        """Longest wait for the fingers that is usual in the task, in rows, by the way they go."""
-        waits: dict[bool, list[int]] = {True: [], False: []}
+    def _waits(self, episodes: Sequence[Episode]) -> dict[str, float]:
+        """Longest wait that is usual in the task, in rows, by occasion."""
+        waits: dict[str, list[int]] = {}
         for episode in episodes:
             idle = _still(_signals(episode), self.rows, self.range_)
-            for start, end, waits_for in self._stretches(episode, idle):
-                for change in waits_for:
-                    waits[change].append(end - start)
-        usual = {}
-        for change, found in waits.items():
-            low, high = np.percentile(found, (10, 90)) if len(found) >= _USUAL * len(episodes) else (0.0, 0.0)
-            usual[change] = float(max(high + 0.75 * (high - low), high + 2))
+            for start, end, occasions in self._stretches(episode, idle):
+                for occasion in occasions:
+                    waits.setdefault(occasion, []).append(end - start)
+        usual = dict.fromkeys(_FINGERS, float(self.rows + _PATIENCE))
+        for occasion, found in waits.items():
+            if len(found) >= (_SOME if occasion in _FINGERS else _NEARLY_ALL) * len(episodes):
+                low, high = np.percentile(found, (10, 90))
+                usual[occasion] = max(usual.get(occasion, 0.0), float(high + max(0.75 * (high - low), 2.0)))
         return usual
 
     def _score(self, X: Sequence[Episode]) -> np.ndarray:  # noqa: N803
@@ -127,6 +126,18 @@ class IdleFilter(Filter):
         streaks = self.streaks_[i]
         told = [_told(s, episode) for s in (*_harmful(streaks), *(s for s in streaks if s.where == "end"))]
         return Explanation("; ".join(told) or "always on the move", {"streaks": streaks})
+
+
+def _finger_acts(episode: Episode) -> list[tuple[int, bool]]:
+    """Rows at which a gripper is told to change or still moves, and whether away from where it began."""
+    commanded, acts = episode.commanded(), []
+    for column in (STATE, ACTION):
+        if column in episode.frames:
+            moves = np.abs(np.diff(episode.gripper(column), axis=0)) > _FINGER_MOVES
+            acts += [(int(row) + 1, g) for row, g in np.argwhere(moves)]
+    acts += [(int(row) + 1, g) for row, g in np.argwhere(commanded[1:] != commanded[:-1])]
+    last = commanded.shape[1] - 1
+    return [(row, bool(commanded[row, min(g, last)] != commanded[0, min(g, last)])) for row, g in acts] if acts else []
 
 
 def _harmful(streaks: Sequence[Streak]) -> list[Streak]:

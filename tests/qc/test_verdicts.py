@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -109,7 +111,7 @@ def test_without_idle_there_is_no_keeping():
 
 
 def test_a_rule_that_would_empty_a_task_asks_instead():
-    idle = [freeze(e, 30, MIDDLE) for e in make_task(20)]
+    idle = [replace(freeze(e, 30, MIDDLE), phase_spans=()) for e in make_task(20)]
     table = assess([*idle, *make_task(20, task="peg_round_4mm")])
     mine = table["task"] == "peg_round_8mm"
     assert (table.loc[mine, "verdict"] == "review").all()

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -49,6 +51,34 @@ def test_waiting_on_in_the_grasp_is_idle_in_the_end():
         episodes = make_task(20)
         episodes[3] = freeze(episodes[3], rows, int(grasp["end"]) - 1)
         assert IdleFilter().fit_predict(episodes)[3] == verdict
+
+
+def with_pauses(episode, number, rows=40):
+    """A phase in which the arm waits by design, and what its time does to the phases."""
+    carried = next(s for s in episode.phase_spans if s["phase"] == "transport")
+    at, pause = (int(carried["start"]) + int(carried["end"])) // 2, rows + number % 8
+    spans = [
+        {**s, **{edge: s[edge] + (pause if s[edge] > at else 0) for edge in ("start", "end")}}
+        for s in episode.phase_spans
+    ]
+    whole = next(s for s in spans if s["start"] <= at < s["end"])
+    cut = [s for s in spans if s is not whole]
+    parts = [
+        {"phase": whole["phase"], "start": whole["start"], "end": at},
+        {"phase": "settle", "start": at, "end": at + pause},
+        {"phase": whole["phase"], "start": at + pause, "end": whole["end"]},
+    ]
+    ordered = sorted([*cut, *parts], key=lambda s: int(s["start"]))
+    return replace(freeze(episode, pause + 1, at), phase_spans=tuple(ordered))
+
+
+def test_a_phase_of_waiting_is_part_of_the_work_and_too_long_a_wait_is_none():
+    episodes = [with_pauses(e, i) for i, e in enumerate(make_task(20))]
+    assert (IdleFilter().fit_predict(episodes) == 1).all()
+    episodes[5] = with_pauses(make_episode(5), 0, rows=80)
+    idle = IdleFilter().fit(episodes)
+    assert np.flatnonzero(idle.predict(episodes) == -1).tolist() == [5]
+    assert "during settle" in idle.explain(5).sentence
 
 
 def test_units_do_not_matter():
