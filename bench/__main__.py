@@ -52,10 +52,13 @@ def main() -> None:
     images = _measure("bench.rendering")
     console.print("quality control ...")
     quality = _measure("bench.quality")
+    console.print("defects ...")
+    defects = _measure("bench.detection")
     table = Table(title="demomill benchmarks")
     for heading in ("measured", "value", "aim", "met", "from"):
         table.add_column(heading, overflow="fold")
-    for line in [*_stepping(native, stock), *_episodes(episodes), *_rendering(images), *_quality(quality)]:
+    simulated = [*_stepping(native, stock), *_episodes(episodes), *_rendering(images)]
+    for line in [*simulated, *_quality(quality), *_detection(defects)]:
         aim = f"{'<=' if line.most else '>='} {line.aim:g} {line.unit}"
         table.add_row(line.what, f"{line.value:.3g} {line.unit}", aim, "yes" if line.met else "no", line.detail)
     Console(width=130).print(table)
@@ -123,6 +126,12 @@ def _rendering(images: dict[str, dict[str, float]]) -> list[Line]:
 def _quality(quality: dict[str, float]) -> list[Line]:
     detail = f"reading {quality['read_s']:.1f} s, assessing {quality['assess_s']:.1f} s"
     return [Line("quality control of 1,000 episodes", quality["total_s"], "s", 30, most=True, detail=detail)]
+
+
+def _detection(defects: dict[str, Any]) -> list[Line]:
+    lines = [Line(f"found: {defect}", 100 * part, "%", 95) for defect, part in defects["found"].items()]
+    detail = f"of {defects['healthy']} judgements of healthy episodes"
+    return [*lines, Line("healthy episodes dropped or for review", 100 * defects["false"], "%", 1, True, detail)]
 
 
 if __name__ == "__main__":

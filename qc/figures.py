@@ -162,3 +162,34 @@ def _dimensions(episode: Episode) -> list[tuple[str, str, int]]:
 
 def _values(episode: Episode, column: str) -> np.ndarray:
     return episode.frames[column].astype(np.float64)
+
+
+def curves_figure(curves: pd.DataFrame) -> Figure:
+    """Part found of each defect over its severity; false alarms in grey; the dot marks the moderate severity.
+
+    Args:
+        curves: from :func:`qc.detection.detection_curves`.
+    """
+    defects = list(dict.fromkeys(curves["defect"]))
+    wide = 4
+    high = -(-len(defects) // wide)
+    figure = Figure(figsize=(10.0, 1.9 * high), layout="constrained")
+    axes = figure.subplots(high, wide, sharey=True, squeeze=False).ravel()
+    for ax in axes[len(defects) :]:
+        ax.set_axis_off()
+    for ax, defect in zip(axes, defects, strict=False):
+        mine = curves[curves["defect"] == defect].sort_values("severity")
+        found, false = mine["found"] / mine["planted"], mine["false"] / mine["healthy"]
+        at = np.arange(len(mine))
+        ax.plot(at, 100 * false, "-", color="0.6", linewidth=1.2)
+        ax.plot(at, 100 * found, "-", color=COLOURS[KEEP], linewidth=1.6, marker=".", markersize=4)
+        marked = mine["moderate"].to_numpy(dtype=bool)
+        ax.plot(at[marked], 100 * found.to_numpy()[marked], "o", color=COLOURS[DROP], markersize=6)
+        ax.set_xticks(at, [f"{severity:g}" for severity in mine["severity"]], fontsize=6)
+        ax.set_title(f"{defect}, {mine['unit'].iloc[0]}", fontsize=8)
+        ax.set_ylim(-4, 104)
+        ax.tick_params(labelsize=6)
+        ax.grid(alpha=0.25, linewidth=0.5)
+    for ax in axes[::wide]:
+        ax.set_ylabel("found, %", fontsize=7)
+    return figure
