@@ -20,7 +20,7 @@ def largest_by_chance(
 ) -> float:
     """Value that the largest of a statistic exceeds with probability ``false_alarm`` in clean data.
 
-    Monte Carlo over :data:`ROUNDS` samples of n standard normal k-vectors; remembered, for sizes in steps of 3 to 6 %.
+    Monte Carlo over :data:`ROUNDS` samples of n standard normal k-vectors; remembered for sizes that hardly differ.
 
     Args:
         statistic: from (n, k), and the further arguments, to (n,).
@@ -28,8 +28,8 @@ def largest_by_chance(
     if n > LARGEST:
         half, full = (_simulate(statistic, size, k, false_alarm, seed, *arguments) for size in (LARGEST // 2, LARGEST))
         return full + (full - half) * float(np.log2(n / LARGEST))
-    step = 2 ** max(0, int(np.log2(n)) - 4)
-    return _simulate(statistic, n // step * step, k, false_alarm, seed, *arguments)
+    step = 2 ** max(0, int(np.log2(n)) - 3)
+    return _simulate(statistic, (n + step // 2) // step * step, k, false_alarm, seed, *arguments)
 
 
 @lru_cache(maxsize=1024)

@@ -1,6 +1,6 @@
 """Stretches of an episode in which nothing happens."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -77,15 +77,28 @@ class IdleFilter(Filter):
         noise = _NOISE_RANGE * _noise([x for _, x in normal], self.rows)
         self.range_ = np.maximum(self.speed * self.rows * top, noise)
         self.cutoff_, self.not_assessed_ = 1.0 - self.rows, ""
-        self.wait_ = self._waits([e for e, _ in normal])
-        self.streaks_ = [self.streaks(e) for e in self.episodes_]
+        looked = [self._look(e) for e in self.episodes_]
+        self.wait_ = self._waits([stretches for (_, stretches), counts in zip(looked, kept, strict=True) if counts])
+        self.streaks_ = [self._streaks(*found) for found in looked]
         return self
 
     def streaks(self, episode: Episode) -> tuple[Streak, ...]:
         """Idle streaks of an episode, in order; of a wait that is part of the work, what is too much of it."""
+        return self._streaks(*self._look(episode))
+
+    def _look(self, episode: Episode) -> tuple[np.ndarray, list[tuple[int, int, set[str]]]]:
+        """Idle rows, and runs of them that are long enough with their occasions: fingers close or open, a phase."""
         idle = _still(_signals(episode), self.rows, self.range_)
+        runs, found = _runs(idle, self.rows), []
+        acts = _finger_acts(episode) if runs else []
+        for start, end in runs:
+            near = {a for row, a in acts if start - self.excused_after < row < end + self.excused_before}
+            found.append((start, end, {_FINGERS[int(a)] for a in near} | {episode.phase_at((start + end) // 2)} - {""}))
+        return idle, found
+
+    def _streaks(self, idle: np.ndarray, stretches: Sequence[tuple[int, int, set[str]]]) -> tuple[Streak, ...]:
         streaks = []
-        for start, end, occasions in self._stretches(episode, idle):
+        for start, end, occasions in stretches:
             usual = max((self.wait_.get(occasion, 0.0) for occasion in occasions), default=0.0)
             if end - start <= usual:
                 continue
@@ -94,25 +107,15 @@ class IdleFilter(Filter):
             streaks.append(Streak(where, begin, end))
         return tuple(streaks)
 
-    def _stretches(self, episode: Episode, idle: np.ndarray) -> Iterator[tuple[int, int, set[str]]]:
-        """Idle runs that are long enough, and on what occasions: the fingers close or open, a phase."""
-        acts = _finger_acts(episode)
-        for start, end in _runs(idle, self.rows):
-            near = {a for row, a in acts if start - self.excused_after < row < end + self.excused_before}
-            fingers = {_FINGERS[int(away)] for away in near}
-            yield start, end, fingers | {episode.phase_at((start + end) // 2)} - {""}
-
-    def _waits(self, episodes: Sequence[Episode]) -> dict[str, float]:
+    def _waits(self, looked: Sequence[Sequence[tuple[int, int, set[str]]]]) -> dict[str, float]:
         """Longest wait that is usual in the task, in rows, by occasion."""
         waits: dict[str, list[int]] = {}
-        for episode in episodes:
-            idle = _still(_signals(episode), self.rows, self.range_)
-            for start, end, occasions in self._stretches(episode, idle):
-                for occasion in occasions:
-                    waits.setdefault(occasion, []).append(end - start)
+        for start, end, occasions in (stretch for stretches in looked for stretch in stretches):
+            for occasion in occasions:
+                waits.setdefault(occasion, []).append(end - start)
         usual = dict.fromkeys(_FINGERS, float(self.rows + _PATIENCE))
         for occasion, found in waits.items():
-            if len(found) >= (_SOME if occasion in _FINGERS else _NEARLY_ALL) * len(episodes):
+            if len(found) >= (_SOME if occasion in _FINGERS else _NEARLY_ALL) * len(looked):
                 low, high = np.percentile(found, (10, 90))
                 usual[occasion] = max(usual.get(occasion, 0.0), float(high + max(0.75 * (high - low), 2.0)))
         return usual

@@ -87,19 +87,20 @@ def _frame_counts(episodes: list[Episode], places: _Places, camera: str, fps: fl
 
 
 def _first_frames(episodes: list[Episode], places: _Places, camera: str) -> Iterator[Finding]:
-    last: dict[int | None, np.ndarray] = {}
+    last: dict[tuple[str, int | None], np.ndarray] = {}
     for episode in sorted(episodes, key=lambda e: e.index):
         path, start, end = places[episode.id]
         rate = episode.length / (end - start) if np.isfinite(end) else 15.0
         shown = [_small(picture) for picture in read_frames(path, [start, start + 1 / rate, end - 1 / rate])]
         if len(shown) < 3:
             continue
-        before = last.get(episode.env_index)
+        env = (episode.task if episode.env_index is not None else "", episode.env_index)
+        before = last.get(env)
         own = float(np.abs(shown[0] - shown[1]).mean())
         if before is not None and own > max(_DIFFERENT, _NEARER * float(np.abs(shown[0] - before).mean())):
             told = f"{camera}: the first frame shows the end of the episode before"
             yield Finding("first_frame", told, path, episode.id, 0, harmful=True)
-        last[episode.env_index] = shown[2]
+        last[env] = shown[2]
 
 
 def _small(picture: np.ndarray) -> np.ndarray:
