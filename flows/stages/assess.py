@@ -16,6 +16,9 @@ from qc.settings import Settings
 from qc.table import to_json
 from qc.verdicts import assess as judge
 
+SHOWN = 10
+"""Findings that are told while it works; all are written."""
+
 
 def assess(
     source: Path | str,
@@ -50,8 +53,10 @@ def assess(
     found = read_source(folder, videos=videos)
     for damaged in found.damaged:
         reporter.say(f"{damaged.id}: damaged ({damaged.why}); recording again puts it aside and replaces it")
-    for finding in found.findings:
+    for finding in found.findings[:SHOWN]:
         reporter.say(str(finding))
+    if len(found.findings) > SHOWN:
+        reporter.say(f"{len(found.findings) - SHOWN} more findings are in {files.accounting}")
     if not found.episodes:
         raise UserError(f"{source}: no readable episode to assess; record some with `demomill record`")
     decided = read_decisions(decisions or files.decisions)

@@ -2,12 +2,14 @@
 
 import json
 
+import numpy as np
 import pytest
 
+from qc.episodes import ACTION, STATE
 from qc.table import read_verdicts
 from tests.pipeline.cli.test_bad_input import bad, snapshot
 from tests.qc.datasets import edit_info, write_dataset
-from tests.qc.factories import change, freeze, make_task, write_run
+from tests.qc.factories import change, freeze, make_task, take, with_frames, write_run
 
 
 def episodes():
@@ -40,6 +42,24 @@ def test_a_dataset_needs_a_place_for_the_verdicts(demomill, tmp_path):
     edit_info(root, total_episodes=99)
     bad(demomill("qc", root, "--out", tmp_path / "out"), "99 episodes declared, 12 described")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "columns", "verdicts"),
+    [
+        (make_task(1), (STATE, ACTION), {"keep"}),
+        (make_task(12), (ACTION,), {"keep"}),
+        (make_task(12), (STATE,), {"keep"}),
+        ([take(e, np.arange(1 + i)) for i, e in enumerate(make_task(3))], (STATE, ACTION), {"keep", "not_assessed"}),
+        ([with_frames(e, {**e.frames, STATE: e.frames[STATE] * np.nan}) for e in make_task(12)], (STATE,), {"drop"}),
+    ],
+)
+def test_the_least_that_a_dataset_may_hold_is_judged(demomill, tmp_path, given, columns, verdicts):
+    root = write_dataset(tmp_path / "dataset", given, columns=columns)
+    answer = demomill("qc", root, "--out", tmp_path / "out", "--no-report", "--json")
+    assert answer.code == 0, answer.err
+    assert {row["verdict"] for row in json.loads(answer.out)["verdicts"]} <= verdicts
+    assert len(answer.err.splitlines()) <= 11
 
 
 def test_people_decide(demomill, run):
