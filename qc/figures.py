@@ -35,8 +35,13 @@ def map_figure(plane: Map, table: pd.DataFrame) -> Figure:
             ax.scatter(x, y, s=18 if verdict == KEEP else 44, color=colour, label=label,
                        edgecolors="white", linewidths=0.4, zorder=2 + (verdict != KEEP))  # fmt: skip
     flagged = np.flatnonzero(table["verdict"].isin(_FLAGGED))
+    centre = plane.points[:, 0].mean() if len(plane.points) else 0.0
     for i in flagged[:20]:
-        ax.annotate(table["episode_id"].iloc[i], plane.points[i], xytext=(5, 3), textcoords="offset points", fontsize=6)
+        left = bool(plane.points[i, 0] > centre)
+        ax.annotate(
+            table["episode_id"].iloc[i], plane.points[i], xytext=(-6 if left else 6, 3), textcoords="offset points",
+            fontsize=6, ha="right" if left else "left",
+        )  # fmt: skip
     trust = "" if np.isnan(plane.trustworthiness) else f"; trustworthiness {plane.trustworthiness:.2f}"
     ax.set_title(f"{plane.title}{trust}", fontsize=9)
     ax.set_xticks([])
