@@ -4,10 +4,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from experts.contract import Assembly, Expert, Handicap
+from experts.gear import GearExpert
 from experts.peg import PegExpert
 
 EXPERTS: Mapping[str, Callable[[int, Assembly, Handicap], Expert]] = {
     "peg_round": PegExpert,
     "peg_square": partial(PegExpert, square=True),
+    "gear": GearExpert,
 }
 """Factory of each family's expert: ``(num_envs, assembly, handicap)``."""

@@ -5,6 +5,7 @@ A part's root is its base point: the centre of its underside.
 """
 
 import difflib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -161,7 +162,7 @@ def _peg(section: str, size_mm: int) -> Task:
     )
 
 
-def _gear(size: str, teeth: int, mass_kg: float, shaft_x_m: float) -> Task:
+def _gear(size: str, teeth: int, mass_kg: float, shaft_x_m: float, boss_radius_m: float, phase_rad: float) -> Task:
     return Task(
         id=f"gear_{size}",
         family="gear",
@@ -173,16 +174,32 @@ def _gear(size: str, teeth: int, mass_kg: float, shaft_x_m: float) -> Task:
             {
                 "module": 2e-3,
                 "teeth": teeth,
-                "bottom": 0.005,
-                "top": 0.030,
+                "height": 0.025,
+                "face_width": 0.010,
+                "relief": 0.3e-3,
+                "boss_radius": boss_radius_m,
+                "thickening": 0.09e-3,
+                "tooth_chamfer": 0.5e-3,
+                "clearance": 0.2e-3,
+                "bore_chamfer": 0.5e-3,
                 "shaft_x": shaft_x_m,
+                "phase_rad": phase_rad,
+                "shaft_radius": 0.005,
+                "shaft_height": 0.020,
+                "shaft_chamfer": 1.0e-3,
                 "base": BASE_THICKNESS_M,
             }
         ),
         seat=Seat(offset_m=(shaft_x_m, 0.0, BASE_THICKNESS_M)),
         score=Score(engage_gap_m=0.020, depth_m=0.020),
         start_ranges=MappingProxyType(
-            {"held_xy_m": 0.05, "fixed_xy_m": 0.05, "fixed_yaw_rad": 0.0, "held_yaw_rad": 0.0}
+            {
+                "held_xy_m": 0.05,
+                "fixed_xy_m": 0.05,
+                "fixed_yaw_rad": 0.0,
+                "held_yaw_rad": math.pi / teeth,
+                "nearer_m": 0.083,
+            }
         ),
         competence_ranges=MappingProxyType(
             {
@@ -239,9 +256,9 @@ def _nut(size_mm: int, head_m: float, shank_m: float, pitch_m: float, height_m: 
 _ALL = (
     *(_peg("round", mm) for mm in (4, 8, 12, 16)),
     *(_peg("square", mm) for mm in (4, 8, 12, 16)),
-    _gear("small", 10, 0.006, 0.05075),
-    _gear("medium", 20, 0.012, 0.02025),
-    _gear("large", 30, 0.025, -0.03025),
+    _gear("small", 10, 0.006, 0.05075, 0.0074, math.pi / 10),
+    _gear("medium", 20, 0.012, 0.02025, 0.010, 0.0),
+    _gear("large", 30, 0.025, -0.03025, 0.012, math.pi / 30),
     _nut(8, 0.008, 0.018, 1.25e-3, 0.0065, 0.005),
     _nut(12, 0.012, 0.020, 1.75e-3, 0.010, 0.016),
     _nut(16, 0.010, 0.025, 2.0e-3, 0.013, 0.033),

@@ -22,12 +22,17 @@ class StartPose:
 
     @classmethod
     def sample(cls, rng: np.random.Generator, ranges: Mapping[str, float]) -> "StartPose":
-        """Uniform in +-``ranges`` (``held_xy_m``, ``held_yaw_rad``, ``fixed_xy_m``, ``fixed_yaw_rad``)."""
-        unit = rng.uniform(-1.0, 1.0, 6)
+        """Uniform in +-``ranges`` (``held_xy_m``, ``held_yaw_rad``, ``fixed_xy_m``, ``fixed_yaw_rad``).
+
+        Where ``ranges`` has ``nearer_m``, all are drawn anew until the parts come at most that much nearer along y.
+        """
         half = [
             ranges[k] for k in ("held_xy_m", "held_xy_m", "held_yaw_rad", "fixed_xy_m", "fixed_xy_m", "fixed_yaw_rad")
         ]
-        return cls(*(float(u * h) for u, h in zip(unit, half, strict=True)))
+        while True:
+            drawn = cls(*(float(u * h) for u, h in zip(rng.uniform(-1.0, 1.0, 6), half, strict=True)))
+            if drawn.held_y_m - drawn.fixed_y_m <= ranges.get("nearer_m", np.inf):
+                return drawn
 
 
 @dataclass(frozen=True)
@@ -108,7 +113,11 @@ class Draws:
         return asdict(self)
 
 
-COMPETENCE: Mapping[str, type[Competence]] = {"peg_round": PegCompetence, "peg_square": PegCompetence}
+COMPETENCE: Mapping[str, type[Competence]] = {
+    "peg_round": PegCompetence,
+    "peg_square": PegCompetence,
+    "gear": GearCompetence,
+}
 """Competence axes of each family that has an expert."""
 
 

@@ -6,6 +6,7 @@ A part's root is the centre of its underside, +z up; lengths in metres.
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from pipeline.assets.gears import gear_parts
 from pipeline.assets.pegs import peg_parts
 from pipeline.assets.shapes import Part
 from pipeline.faults import Fault
@@ -14,7 +15,11 @@ from pipeline.tasks import Task
 TABLE_SIZE_M = (1.4, 1.8, 0.04)
 TABLE_CENTRE_M = (0.35, 0.0, -0.02)
 
-AUTHORS: Mapping[str, Callable[[Task], dict[str, Part]]] = {"peg_round": peg_parts, "peg_square": peg_parts}
+AUTHORS: Mapping[str, Callable[[Task], dict[str, Part]]] = {
+    "peg_round": peg_parts,
+    "peg_square": peg_parts,
+    "gear": gear_parts,
+}
 
 
 def scene_parts(task: Task, fault: Fault | None = None) -> Mapping[str, Part]:

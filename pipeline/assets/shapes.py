@@ -34,11 +34,12 @@ class Hull:
 
 @dataclass(frozen=True)
 class Cylinder:
-    """Upright cylinder about the z axis, from ``z0`` upwards."""
+    """Upright cylinder from ``z0`` upwards, about an axis through ``xy``."""
 
     radius: float
     height: float
     z0: float
+    xy: tuple[float, float] = (0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -58,12 +59,15 @@ class Part:
         visuals: what a camera sees.
         mass_kg: mass; inertia follows from the shape at even density.
         friction: sliding friction that this part brings into a contact.
+        impedance: of contacts with this part as a fixture, MuJoCo's ``solimp`` at first touch and at depth: how nearly
+            rigid they are. The lighter the other part, the softer they get.
     """
 
     colliders: tuple[Hull | Cylinder | Box, ...]
     visuals: tuple[Mesh, ...]
     mass_kg: float
     friction: float
+    impedance: tuple[float, float] = (0.99, 0.999)
 
 
 def box_vertices(half_width: float, z0: float, z1: float) -> np.ndarray:

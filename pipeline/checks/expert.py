@@ -77,7 +77,7 @@ _TOLD_OFF = Handicap(seat_error_m=(SEAT_ERROR_M, 0.0))
 
 def _faults(task: Task) -> list[tuple[Fault, str]]:
     faults = [(Fault(pad_friction=0.0), "with frictionless pads")]
-    if "bore_depth" in task.geometry:
+    if "clearance" in task.geometry:
         narrow = Fault(bore_narrowing_m=BORE_NARROWING_M)
         faults.append((narrow, f"with a bore {BORE_NARROWING_M * 1e3:g} mm narrower"))
     return faults

@@ -22,6 +22,7 @@ LARGEST_M = 0.5
 """No dimension of a part is larger."""
 
 START_RANGES = ("held_xy_m", "held_yaw_rad", "fixed_xy_m", "fixed_yaw_rad")
+OPTIONAL_RANGES = ("nearer_m",)
 
 REST_S, MOVED_M, TILTED_RAD, PLACED_M = 1.0, 0.002, 0.05, 0.002
 """A part left alone for so long may move and tilt so far from where it was put, and be put so far off its draw."""
@@ -81,7 +82,7 @@ def _units(task: Task) -> Iterator[tuple[str, str]]:
 
 
 def _ranges(task: Task) -> Iterator[tuple[str, str]]:
-    if set(task.start_ranges) != set(START_RANGES) or min(task.start_ranges.values()) < 0:
+    if set(task.start_ranges) - set(OPTIONAL_RANGES) != set(START_RANGES) or min(task.start_ranges.values()) < 0:
         yield f"start ranges are {dict(task.start_ranges)}", f"give half-widths of {', '.join(START_RANGES)}"
         return
     for part in ("held", "fixed"):

@@ -49,14 +49,14 @@ def pad_contact(friction: float) -> Contact:
     return Contact(priority=1, condim=4 if friction else 1, friction=friction)
 
 
-def part_contact(role: str, friction: float) -> Contact:
+def part_contact(role: str, part: shapes.Part) -> Contact:
     """A task's part by role; the fixture's and the stand's friction win over the held part's.
 
     The fixture is as stiff as the time step allows: in a softer bore a peg 0.2 mm too wide can be pressed home.
     """
     if role == "fixed":
-        return Contact(priority=2, condim=3, friction=friction, solimp=(0.99, 0.999, 0.0005, 0.5, 2.0))
-    return Contact(priority={"held": 0, "stand": 3}[role], condim=4 if role == "held" else 3, friction=friction)
+        return Contact(priority=2, condim=3, friction=part.friction, solimp=(*part.impedance, 0.0005, 0.5, 2.0))
+    return Contact(priority={"held": 0, "stand": 3}[role], condim=4 if role == "held" else 3, friction=part.friction)
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def _part_writer(role: str, part: shapes.Part) -> Callable[[Path], None]:
         stage, root = _stage(path, role)
         UsdPhysics.RigidBodyAPI.Apply(root)
         _author_mass(root, *_mass_properties(part))
-        contact = part_contact(role, part.friction)
+        contact = part_contact(role, part)
         for i, collider in enumerate(part.colliders):
             where = root.GetPath().AppendChild(f"collider_{i}")
             if isinstance(collider, shapes.Cylinder):
@@ -140,7 +140,7 @@ def _part_writer(role: str, part: shapes.Part) -> Callable[[Path], None]:
                 shape.CreateRadiusAttr(collider.radius)
                 shape.CreateHeightAttr(collider.height)
                 shape.CreateAxisAttr(UsdGeom.Tokens.z)
-                _place(shape, (0.0, 0.0, collider.z0 + collider.height / 2), (1, 0, 0, 0))
+                _place(shape, (*collider.xy, collider.z0 + collider.height / 2), (1, 0, 0, 0))
                 _collide(stage, shape.GetPrim(), contact)
             elif isinstance(collider, shapes.Box):
                 cube = UsdGeom.Cube.Define(stage, where)

@@ -102,3 +102,15 @@ def test_no_two_axes_move_together() -> None:
     values: Any = [astuple(drawn.start)[:2] + astuple(drawn.competence) for drawn in many("peg_round_8mm")]
     correlation = np.corrcoef(np.array(values, float).T) - np.eye(len(values[0]))
     assert np.abs(correlation).max() < 0.1
+
+
+def test_gears_never_start_inside_their_base() -> None:
+    """Along y the shafts' line and the gear lie 140 mm apart, less what is drawn; the largest radii add up to 54 mm."""
+    task = CATALOGUE["gear_large"]
+    nearer = [drawn.start.held_y_m - drawn.start.fixed_y_m for drawn in many(task.id)]
+    assert 0.080 < max(nearer) <= task.start_ranges["nearer_m"] < 0.140 - 0.054
+    free = [
+        draw_episode(seed, "gear", {**task.start_ranges, "nearer_m": 0.2}, task.competence_ranges)
+        for seed in range(1500)
+    ]
+    assert max(drawn.start.held_y_m - drawn.start.fixed_y_m for drawn in free) > 0.086

@@ -14,7 +14,9 @@ from pipeline.tasks import CATALOGUE, Task
 AUTHORED = [task for task in CATALOGUE.values() if task.family in AUTHORS]
 ROUND = [task for task in AUTHORED if task.family == "peg_round"]
 SQUARE = [task for task in AUTHORED if task.family == "peg_square"]
+PEGS = [*ROUND, *SQUARE]
 by_task = pytest.mark.parametrize("task", AUTHORED, ids=lambda task: task.id)
+by_peg = pytest.mark.parametrize("task", PEGS, ids=lambda task: task.id)
 by_round = pytest.mark.parametrize("task", ROUND, ids=lambda task: task.id)
 by_square = pytest.mark.parametrize("task", SQUARE, ids=lambda task: task.id)
 
@@ -31,7 +33,7 @@ def free_radius(part: Part, height: float) -> float:
     for hull in hulls(part):
         normal, offset = hull.equations[:, :3], hull.equations[:, 3]
         along, start = rays @ normal.T, normal @ (0.0, 0.0, height) + offset
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             hits = -start / along
         enters = np.where(along < -1e-12, hits, -np.inf).max(1)
         leaves = np.where(along > 1e-12, hits, np.inf).min(1)
@@ -137,10 +139,10 @@ def test_every_collider_is_convex_and_stays_off_the_table(task: Task) -> None:
         for piece in part.colliders:
             if isinstance(piece, Hull):
                 assert len(ConvexHull(piece.vertices).vertices) == len(piece.vertices), "no vertex lies inside"
-                assert piece.vertices[:, 2].min() >= 0.0005 - 1e-12, role
+                assert role == "held" or piece.vertices[:, 2].min() >= 0.0005 - 1e-12, role
 
 
-@by_task
+@by_peg
 def test_pictures_show_solids_with_outward_faces(task: Task) -> None:
     g, parts = task.geometry, scene_parts(task)
     top = g["base"] + g["bore_depth"]
@@ -170,7 +172,7 @@ def test_the_bore_can_be_seen_and_shown_wall_and_collider_agree(task: Task) -> N
         assert wall == pytest.approx(g["width"] / 2 + g[clearance] / 2, rel=1e-9), role
 
 
-@by_task
+@by_peg
 def test_masses_and_friction(task: Task) -> None:
     parts = scene_parts(task)
     assert set(parts) == {"held", "fixed", "stand"}

@@ -56,14 +56,14 @@ def test_help_imports_nothing_heavy_and_is_quick():
 def test_tasks(demomill):
     listed = json.loads(demomill("tasks", "--json").out)["tasks"]
     assert [task["id"] for task in listed] == list(CATALOGUE)
-    assert {task["family"] for task in listed if task["has_expert"]} == {"peg_round", "peg_square"}
+    assert {task["family"] for task in listed if task["has_expert"]} == set(EXPERTS)
     reasons = {task["id"]: task["failure_reasons"] for task in listed}
     assert {"missed_grasp", "jammed_at_mouth", "dropped", "diverged"} <= set(reasons["peg_round_8mm"])
     rows = demomill("tasks").out.splitlines()
     for task in CATALOGUE.values():
         (row,) = [line for line in rows if line.split()[:1] == [task.id]]
         assert task.instruction in row
-        assert row.rstrip().endswith("yes" if task.family.startswith("peg") else "not yet")
+        assert row.rstrip().endswith("yes" if task.family in EXPERTS else "not yet")
 
 
 def test_record_prints_one_json_object(demomill, no_simulator, tmp_path):
