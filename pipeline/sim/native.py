@@ -97,6 +97,8 @@ class NativeWorlds(SolverMuJoCo):
         model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_ISLAND)
         # A diverged world must be seen, not silently set back to its initial state.
         model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)
+        # Compiled shortcuts for bodies whose inertia lies along their own axes, which Newton turns afterwards.
+        model.body_sameframe[:] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
         model.stat.meaninertia = 0.1
         return model, mujoco.MjData(model)
 
