@@ -7,7 +7,6 @@ import numpy as np
 from pipeline.assets.shapes import (
     SEGMENTS,
     TABLE_GAP_M,
-    Box,
     Cylinder,
     Hull,
     Mesh,
@@ -48,12 +47,14 @@ def _round_peg(g: Mapping[str, float], mass_kg: float, friction: float) -> Part:
 
 
 def _square_peg(g: Mapping[str, float], mass_kg: float, friction: float) -> Part:
+    """A hull, not a box: of two boxes that are slightly askew MuJoCo reports one contact point, on which they pivot."""
     half, length = np.array([g["width"], g["depth"]]) / 2, g["length"]
     edge = min(0.0006, float(half.min()) / 4)
     outline = ((length, edge), (length - edge, 0.0), (edge, 0.0), (0.0, edge))
     rings = [_rectangle(half * 1e-3, length), *(_rectangle(half - inset, z) for z, inset in outline)]
     visual = skin([*rings, _rectangle(half * 1e-3, 0.0)], "steel")
-    return Part((Box((g["width"], g["depth"], length), 0.0),), (visual,), mass_kg, friction)
+    corners = np.concatenate([_rectangle(half, 0.0), _rectangle(half, length)])
+    return Part((Hull(corners),), (visual,), mass_kg, friction)
 
 
 def _round_block(

@@ -43,14 +43,6 @@ class Cylinder:
 
 
 @dataclass(frozen=True)
-class Box:
-    """Upright box centred on the z axis, from ``z0`` upwards; ``size`` (3,) along x, y, z."""
-
-    size: tuple[float, float, float]
-    z0: float
-
-
-@dataclass(frozen=True)
 class Part:
     """A rigid part.
 
@@ -63,7 +55,7 @@ class Part:
             rigid they are. The lighter the other part, the softer they get.
     """
 
-    colliders: tuple[Hull | Cylinder | Box, ...]
+    colliders: tuple[Hull | Cylinder, ...]
     visuals: tuple[Mesh, ...]
     mass_kg: float
     friction: float

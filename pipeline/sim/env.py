@@ -25,6 +25,10 @@ GRIPPER_CLOSED_RAD = 0.8
 """Driver angle commanded for a closed gripper; the finger joint's range of pi/4 lies within."""
 
 
+FLAT_FAMILIES = ("peg_square",)
+"""Families whose parts meet pads and blocks over flat faces: one contact point a pair would let them pivot on it."""
+
+
 def _robot_cfg(assets: SceneAssets) -> ArticulationCfg:
     def drive(joints: list[str], stiffness: float, damping: float, effort: float, armature: float) -> Any:
         return ImplicitActuatorCfg(
@@ -136,11 +140,11 @@ def assembly_env_cfg(task: Task, num_envs: int, engine: Engine, fault: Fault | N
     cfg.sim.dt = 1.0 / FPS
     cfg.sim.render_interval = 1
     cfg.sim.device = engine.device
-    cfg.sim.physics = _physics_cfg(engine)
+    cfg.sim.physics = _physics_cfg(engine, task.family in FLAT_FAMILIES)
     return cfg
 
 
-def _physics_cfg(engine: Engine) -> NewtonCfg:
+def _physics_cfg(engine: Engine, flat_faces: bool) -> NewtonCfg:
     settings: dict[str, Any] = {
         "njmax": 1000,
         "nconmax": 300,
@@ -150,7 +154,7 @@ def _physics_cfg(engine: Engine) -> NewtonCfg:
         "iterations": 50,
         "ls_iterations": 50,
         "tolerance": 1e-8,
-        "enable_multiccd": False,
+        "enable_multiccd": flat_faces,
     }
     if engine.native:
         solver = NativeSolverCfg(**settings, native_substeps=engine.substeps, native_threads=engine.threads)

@@ -7,7 +7,7 @@ import trimesh
 from scipy.spatial import ConvexHull
 
 from pipeline.assets.parts import AUTHORS, scene_parts
-from pipeline.assets.shapes import Box, Cylinder, Hull, Part
+from pipeline.assets.shapes import Cylinder, Hull, Part
 from pipeline.faults import Fault
 from pipeline.tasks import CATALOGUE, Task
 
@@ -118,9 +118,11 @@ def test_a_square_bore_is_as_wide_as_the_peg_and_its_clearance(task: Task, role:
 @by_square
 def test_a_square_peg_fits_at_two_angles_only(task: Task) -> None:
     g, part = task.geometry, scene_parts(task)["fixed"]
-    (box,) = scene_parts(task)["held"].colliders
-    assert isinstance(box, Box)
-    assert box.size == (g["width"], g["depth"], g["length"])
+    (peg,) = scene_parts(task)["held"].colliders
+    assert isinstance(peg, Hull), "a box would meet the pads, boxes as well, in one point"
+    assert len(peg.vertices) == 8
+    assert np.ptp(peg.vertices, axis=0) == pytest.approx([g["width"], g["depth"], g["length"]])
+    assert peg.vertices.min(0) == pytest.approx([-g["width"] / 2, -g["depth"] / 2, 0.0])
     corners = rectangle(np.array([g["width"], g["depth"]]) / 2, np.array([0.020]))
     for degrees, fits in ((0, True), (180, True), (90, False), (10, False)):
         turned = corners @ trimesh.transformations.rotation_matrix(np.deg2rad(degrees), (0, 0, 1))[:3, :3].T
