@@ -114,6 +114,12 @@ BASE_THICKNESS_M = 0.005
 SQUARE_DEPTH_MM = {4: 3, 8: 7, 12: 8, 16: 10}
 """Second side of the rectangular section, by the first: what makes it fit at two angles only."""
 
+BOARD_TOP_M = 0.009
+BOARD_SIZE_M = (0.30, 0.30)
+"""Board that the bolt stands on in its middle, and the nut lies on."""
+
+NUT_FLATS_MM = {8: 13, 12: 18, 16: 24}
+
 _COMMON_COMPETENCE = {
     "grasp_depth_m": (-0.0025, 0.0025),
     "hover_height_m": (0.0, 0.030),
@@ -220,14 +226,25 @@ def _gear(size: str, teeth: int, mass_kg: float, shaft_x_m: float, boss_radius_m
 def _nut(size_mm: int, head_m: float, shank_m: float, pitch_m: float, height_m: float, mass_kg: float) -> Task:
     roll = 0.06 if size_mm == 8 else 0.12
     grip = 0.00025 if size_mm == 8 else 0.0005
+    depth = min(0.0025, height_m / 4 - 0.0007)
     return Task(
         id=f"nut_M{size_mm}",
         family="nut",
         size=f"M{size_mm}",
         instruction=f"pick up the M{size_mm} nut and thread it onto the bolt",
-        held_pos_m=(0.30, 0.10, 0.009),
-        fixed_pos_m=(0.37, 0.0, 0.009),
-        geometry=MappingProxyType({"pitch": pitch_m, "head": head_m, "shank": shank_m, "height": height_m}),
+        held_pos_m=(0.30, 0.10, BOARD_TOP_M),
+        fixed_pos_m=(0.37, 0.0, BOARD_TOP_M),
+        geometry=MappingProxyType(
+            {
+                "major": size_mm * 1e-3,
+                "pitch": pitch_m,
+                "clearance": 0.1 * pitch_m,
+                "head": head_m,
+                "shank": shank_m,
+                "height": height_m,
+                "flats": NUT_FLATS_MM[size_mm] * 1e-3,
+            }
+        ),
         seat=Seat(
             offset_m=(0.0, 0.0, head_m + shank_m - 1.5 * pitch_m),
             max_gap_m=0.375 * pitch_m,
@@ -241,6 +258,7 @@ def _nut(size_mm: int, head_m: float, shank_m: float, pitch_m: float, height_m: 
         competence_ranges=MappingProxyType(
             {
                 **_COMMON_COMPETENCE,
+                "grasp_depth_m": (-depth, depth),
                 "grasp_roll_rad": (-roll, roll),
                 "grip_x_m": (-grip, grip),
                 "grip_y_m": (-grip, grip),

@@ -117,6 +117,7 @@ COMPETENCE: Mapping[str, type[Competence]] = {
     "peg_round": PegCompetence,
     "peg_square": PegCompetence,
     "gear": GearCompetence,
+    "nut": NutCompetence,
 }
 """Competence axes of each family that has an expert."""
 

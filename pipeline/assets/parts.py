@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from pipeline.assets.gears import gear_parts
+from pipeline.assets.nuts import nut_parts
 from pipeline.assets.pegs import peg_parts
 from pipeline.assets.shapes import Part
 from pipeline.faults import Fault
@@ -19,6 +20,7 @@ AUTHORS: Mapping[str, Callable[[Task], dict[str, Part]]] = {
     "peg_round": peg_parts,
     "peg_square": peg_parts,
     "gear": gear_parts,
+    "nut": nut_parts,
 }
 
 
@@ -34,4 +36,6 @@ def scene_parts(task: Task, fault: Fault | None = None) -> Mapping[str, Part]:
     if narrowing:
         geometry = {**task.geometry, "clearance": task.geometry["clearance"] - narrowing}
         task = replace(task, geometry=geometry)
+    if fault and fault.left_handed:
+        return nut_parts(task, left_handed=True)
     return AUTHORS[task.family](task)

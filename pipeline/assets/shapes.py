@@ -43,6 +43,16 @@ class Cylinder:
 
 
 @dataclass(frozen=True)
+class Box:
+    """Upright box from ``z0`` upwards; ``size`` (3,) along its own axes, ``yaw_rad`` turned, ``centre`` in x and y."""
+
+    size: tuple[float, float, float]
+    z0: float
+    centre: tuple[float, float] = (0.0, 0.0)
+    yaw_rad: float = 0.0
+
+
+@dataclass(frozen=True)
 class Part:
     """A rigid part.
 
@@ -55,7 +65,7 @@ class Part:
             rigid they are. The lighter the other part, the softer they get.
     """
 
-    colliders: tuple[Hull | Cylinder, ...]
+    colliders: tuple[Hull | Cylinder | Box, ...]
     visuals: tuple[Mesh, ...]
     mass_kg: float
     friction: float

@@ -81,8 +81,9 @@ PLAIN = Look(
     name="plain",
     parts={
         "steel": Material((0.80, 0.81, 0.84), specular=0.8, shininess=0.6),
+        "brass": Material((0.78, 0.62, 0.26), specular=0.7, shininess=0.5),
+        "board": Material((0.56, 0.58, 0.60), specular=0.2, shininess=0.3),
         "fix": Material((0.13, 0.38, 0.72), specular=0.2, shininess=0.3),
-        "brass": Material((0.76, 0.58, 0.26), specular=0.6, shininess=0.5),
         "acetal": Material((0.86, 0.85, 0.81), specular=0.2, shininess=0.3),
         "stand": Material((0.30, 0.31, 0.33), specular=0.2, shininess=0.3),
     },

@@ -142,6 +142,13 @@ def _part_writer(role: str, part: shapes.Part) -> Callable[[Path], None]:
                 shape.CreateAxisAttr(UsdGeom.Tokens.z)
                 _place(shape, (*collider.xy, collider.z0 + collider.height / 2), (1, 0, 0, 0))
                 _collide(stage, shape.GetPrim(), contact)
+            elif isinstance(collider, shapes.Box):
+                cube = UsdGeom.Cube.Define(stage, where)
+                cube.CreateSizeAttr(1.0)
+                middle = (*collider.centre, collider.z0 + collider.size[2] / 2)
+                turned = (np.cos(collider.yaw_rad / 2), 0.0, 0.0, np.sin(collider.yaw_rad / 2))
+                _place(cube, middle, turned, scale=collider.size)
+                _collide(stage, cube.GetPrim(), contact)
             else:
                 _hull(stage, where, collider.vertices, contact)
         for i, mesh in enumerate(part.visuals):
