@@ -14,7 +14,7 @@ class Engine:
 
     Attributes:
         device: ``cpu`` or a CUDA device such as ``cuda:0``.
-        substeps: solver steps in one control step.
+        substeps: solver steps in one control step, times the task's own refinement.
         native: step CPU worlds with MuJoCo's C engine; otherwise stock MuJoCo Warp.
         threads: threads that step the worlds on a CPU; they do not change results.
     """

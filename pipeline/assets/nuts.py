@@ -21,7 +21,7 @@ BOLT_TURNS = 6.0
 """Turns of thread on the shank, counted from its tip; below them it is as thick as the thread."""
 
 NUT_TURNS = 1.5
-"""Turns of the nut's thread that can be touched, from its lower face: a nut on its seat has about as many on the bolt."""
+"""Turns of the nut's thread that can be touched, from its lower face: as many as are on the bolt when it is seated."""
 
 START = 0.03
 """Where the middle of either thread starts, in pitches from the end of the bolt and from the face of the nut."""
@@ -32,7 +32,7 @@ TIP_CHAMFER = 0.3
 BOLT_FRICTION = 0.2
 
 IMPEDANCE = (0.999, 0.9999)
-"""Of the bolt's contacts: MuJoCo's softness goes with a body's own mass, and a nut of a few grams bears the arm's push."""
+"""Of the bolt's contacts: MuJoCo's softness goes with a body's own mass, and a nut of a few grams bears a whole arm."""
 
 CREST_BOLT, CREST_NUT = 0.0625, 0.125
 """Half the width of the crests, in pitches (ISO 68-1)."""
@@ -73,7 +73,7 @@ def _bolt(g: Mapping[str, float], left_handed: bool) -> Part:
     thread = [_cut(piece, _outward(piece) + (0.0, 0.0, 1.0), tip + core) for piece in thread]
     circle = _circle(SEGMENTS // 2)
     nose = [np.c_[r * circle, np.full(len(circle), z)] for r, z in ((core, tip - chamfer), (core - chamfer, tip))]
-    colliders = (
+    colliders: tuple[Hull | Cylinder | Box, ...] = (
         Box((*BOARD_SIZE_M, BOARD_TOP_M - TABLE_GAP_M), TABLE_GAP_M - BOARD_TOP_M),
         Hull(_prism(g["flats"] / 2, 0.0, g["head"])),
         Cylinder(major, sleeve - g["head"], g["head"]),
@@ -138,7 +138,9 @@ def _cut(points: np.ndarray, normal: Sequence[float] | np.ndarray, offset: float
     beyond = points @ np.asarray(normal) - offset
     kept, lost = points[beyond <= 0], points[beyond > 0]
     below, above = beyond[beyond <= 0], beyond[beyond > 0]
-    crossings = [p + (q - p) * (-b / (a - b)) for p, b in zip(kept, below) for q, a in zip(lost, above)]
+    crossings = [
+        p + (q - p) * (-b / (a - b)) for p, b in zip(kept, below, strict=True) for q, a in zip(lost, above, strict=True)
+    ]
     points = np.concatenate([kept, *([crossings] if crossings else [])])
     return points[np.sort(ConvexHull(points).vertices)]
 
@@ -185,7 +187,7 @@ def _ridge(turns: np.ndarray, crest: float, depth: float) -> np.ndarray:
 def _bolt_visual(g: Mapping[str, float], left_handed: bool) -> Mesh:
     pitch, head, tip = g["pitch"], g["head"], g["head"] + g["shank"]
     major = (g["major"] - g["clearance"]) / 2
-    core, sleeve, chamfer = major - DEPTH_BOLT * pitch, tip - BOLT_TURNS * pitch, TIP_CHAMFER * pitch
+    core, sleeve = major - DEPTH_BOLT * pitch, tip - BOLT_TURNS * pitch
     angles = np.linspace(0, 2 * np.pi, SEGMENTS, endpoint=False)
     flats = _hexagon(g["flats"] / 2)
     bevelled = np.minimum(flats, 1.04 * g["flats"] / 2)
@@ -205,7 +207,7 @@ def _nut_visual(g: Mapping[str, float]) -> Mesh:
     crest, root = major - DEPTH_NUT * pitch, major
     angles = np.linspace(0, 2 * np.pi, SEGMENTS, endpoint=False)
     rings = []
-    for z in np.linspace(0.0, height, int(round(height / pitch * RINGS_PER_TURN)) + 1):
+    for z in np.linspace(0.0, height, round(height / pitch * RINGS_PER_TURN) + 1):
         turns = z / pitch - START - angles / (2 * np.pi)
         radius = root - pitch * _ridge(turns, CREST_NUT, DEPTH_NUT)
         countersink = crest + max(0.0, COUNTERSINK * pitch - min(z, height - z))
@@ -219,7 +221,7 @@ def _nut_visual(g: Mapping[str, float]) -> Mesh:
 def _board_visual() -> Mesh:
     x, y = np.array(BOARD_SIZE_M) / 2
     corners = np.array([(x, -y), (x, y), (-x, y), (-x, -y)])
-    levels = ((1e-3, TABLE_GAP_M - BOARD_TOP_M), (1.0, TABLE_GAP_M - BOARD_TOP_M), (1.0, 0.0), (1e-3, 0.0))
+    levels = ((1e-3, 0.0), (1.0, 0.0), (1.0, TABLE_GAP_M - BOARD_TOP_M), (1e-3, TABLE_GAP_M - BOARD_TOP_M))
     return skin([np.c_[corners * scale, np.full(4, z)] for scale, z in levels], "board")
 
 

@@ -25,13 +25,7 @@ AUTHORS: Mapping[str, Callable[[Task], dict[str, Part]]] = {
 
 
 def scene_parts(task: Task, fault: Fault | None = None) -> Mapping[str, Part]:
-    """Parts of a task by role: ``held``, ``fixed`` and, where there is one, ``stand``.
-
-    Raises:
-        NotImplementedError: for a family whose parts are not authored yet.
-    """
-    if task.family not in AUTHORS:
-        raise NotImplementedError(f"{task.id}: no parts for the {task.family} family yet")
+    """Parts of a task by role: ``held``, ``fixed`` and, where there is one, ``stand``."""
     narrowing = fault.bore_narrowing_m if fault else 0.0
     if narrowing:
         geometry = {**task.geometry, "clearance": task.geometry["clearance"] - narrowing}

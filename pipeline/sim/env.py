@@ -140,11 +140,11 @@ def assembly_env_cfg(task: Task, num_envs: int, engine: Engine, fault: Fault | N
     cfg.sim.dt = 1.0 / FPS
     cfg.sim.render_interval = 1
     cfg.sim.device = engine.device
-    cfg.sim.physics = _physics_cfg(engine, task.family in FLAT_FAMILIES)
+    cfg.sim.physics = _physics_cfg(engine, engine.substeps * task.refinement, task.family in FLAT_FAMILIES)
     return cfg
 
 
-def _physics_cfg(engine: Engine, flat_faces: bool) -> NewtonCfg:
+def _physics_cfg(engine: Engine, substeps: int, flat_faces: bool) -> NewtonCfg:
     settings: dict[str, Any] = {
         "njmax": 1000,
         "nconmax": 300,
@@ -157,10 +157,10 @@ def _physics_cfg(engine: Engine, flat_faces: bool) -> NewtonCfg:
         "enable_multiccd": flat_faces,
     }
     if engine.native:
-        solver = NativeSolverCfg(**settings, native_substeps=engine.substeps, native_threads=engine.threads)
+        solver = NativeSolverCfg(**settings, native_substeps=substeps, native_threads=engine.threads)
         physics = NewtonCfg(solver_cfg=solver, num_substeps=1)
     else:
-        physics = NewtonCfg(solver_cfg=MJWarpSolverCfg(**settings), num_substeps=engine.substeps)
+        physics = NewtonCfg(solver_cfg=MJWarpSolverCfg(**settings), num_substeps=substeps)
     physics.use_cuda_graph = engine.device != "cpu"
     physics.default_shape_cfg.gap = 0.0
     return physics

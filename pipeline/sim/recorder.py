@@ -202,7 +202,7 @@ class _Recorder:
             },
             frames=frames,
             versions=self._versions,
-            engine=self._engine.to_dict(),
+            engine={**self._engine.to_dict(), "substeps": self._engine.substeps * self._task.refinement},
             env_index=env_id,
         )
 
