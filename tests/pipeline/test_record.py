@@ -85,7 +85,6 @@ def hashes(recorded: Recorded) -> list[str]:
     ("changes", "message"),
     [
         ({"tasks": ("peg_rond_8mm",)}, "did you mean 'peg_round_8mm'"),
-        ({"tasks": ("nut_M8",)}, "'nut_M8' has no expert yet"),
         ({"tasks": ()}, "no task given"),
         ({"episodes": 0}, "--episodes is 0"),
         ({"episodes": -3}, "--episodes is -3"),

@@ -11,6 +11,7 @@ from pipeline.checks.findings import finding
 from pipeline.engine import Engine
 from pipeline.record import Request
 from pipeline.store import Run
+from randomization.draws import COMPETENCE
 from tests.pipeline.cli.conftest import Answer
 from tests.pipeline.factories import make_episode, write_run
 
@@ -54,7 +55,8 @@ def test_a_failed_check_is_one_line(demomill, monkeypatch):
 
 
 @pytest.mark.parametrize("command", ["record", "generate"])
-def test_task_without_an_expert(demomill, tmp_path, command):
+def test_task_without_an_expert(demomill, monkeypatch, tmp_path, command):
+    monkeypatch.delitem(COMPETENCE, "nut")
     bad(demomill(command, "--task", "nut_M8", "--out", tmp_path / "run"), "nut_M8", "no expert yet")
 
 
