@@ -85,6 +85,8 @@ class NutExpert(CarryingExpert):
         Phase("hold", 60, "not_seated"),
     )
 
+    other_failures = (*CarryingExpert.other_failures, "cross_threaded")
+
     def __init__(self, num_envs: int, assembly: Assembly, handicap: Handicap | None = None) -> None:
         handicap = handicap or Handicap()
         self._pitch, height = assembly.geometry["pitch"], assembly.geometry["height"]

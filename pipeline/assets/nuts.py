@@ -199,7 +199,7 @@ def _bolt_visual(g: Mapping[str, float], left_handed: bool) -> Mesh:
         radius = np.where(z - sleeve < 0.25 * pitch, major, radius)
         rings.append((np.minimum(radius, core + (tip - z)), float(z)))
     rings.append((1e-3 * round_, tip))
-    return _turned(rings, "steel")
+    return _turned(rings[::-1], "steel")
 
 
 def _nut_visual(g: Mapping[str, float]) -> Mesh:
