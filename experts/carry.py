@@ -190,6 +190,8 @@ class CarryingExpert(PhaseMachine):
         self._lean[ids] = lean * np.minimum(1.0, LEAN_LIMIT_RAD / np.maximum(size, 1e-9))
 
     def _release_phase(self, view: View, ids: np.ndarray) -> np.ndarray:
+        """Open the fingers where the hand is: it no longer presses."""
+        self.pos[ids] = np.where(self.steps_in_phase[ids, None] == 0, view.tool_pos_m[ids], self.pos[ids])
         self._aim(ids)
         self.grip[ids] = 0.0
         return self.stay_or(ids, (view.finger_closed[ids] < 0.35) & (view.pad_force_n[ids] < 0.1).all(1))

@@ -192,14 +192,11 @@ class GearExpert(CarryingExpert):
         return np.where(stuck, self.index("back_off"), self.stay_or(ids, height < SEATED_GAP_M, to="release"))
 
     def _back_off_phase(self, view: View, ids: np.ndarray) -> np.ndarray:
-        """Lift the gear off its neighbours' teeth, its bore still on the shaft, and turn it to where it arrived."""
-        self._yaw_goal[ids] = self._swept_about[ids]
+        """Lift the gear off the shaft, to be brought upright and over it once more."""
         goal = self.pos[ids].copy()
-        goal[:, 2] = view.tool_pos_m[ids, 2] + self._clash + 0.002 - self._off_seat(view, ids)[:, 2]
-        self._go(view, ids, goal, fastest=0.003)
-        clear = self._off_seat(view, ids)[:, 2] > self._clash + 0.001
-        self._lowest[ids], self._stalled[ids] = self._off_seat(view, ids)[:, 2], 0
-        return self.stay_or(ids, clear & (np.abs(self._yaw_goal[ids] - self._yaw[ids]) < 1e-6), to="thread")
+        goal[:, 2] = self._servo_goal(view, ids, ALIGN_M)[:, 2]
+        self._go(view, ids, goal, fastest=0.006)
+        return self.stay_or(ids, self._off_seat(view, ids)[:, 2] > self._entrance + ALIGN_M / 2, to="align")
 
     def _hold_phase(self, view: View, ids: np.ndarray) -> np.ndarray:
         """Stay until the gear has been at rest for a while: the recorder judges whether it is seated."""

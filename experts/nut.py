@@ -207,7 +207,6 @@ class NutExpert(CarryingExpert):
         return self.stay_or(ids, pressed, to="thread")
 
     def _release_phase(self, view: View, ids: np.ndarray) -> np.ndarray:
-        self.pos[ids] = np.where(self.steps_in_phase[ids, None] == 0, view.tool_pos_m[ids], self.pos[ids])
         self._yaw_goal[ids] = self._yaw[ids]
         return super()._release_phase(view, ids)
 

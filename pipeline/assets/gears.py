@@ -15,6 +15,9 @@ from scipy.spatial import ConvexHull
 from pipeline.assets.shapes import TABLE_GAP_M, Cylinder, Hull, Mesh, Part, lathe, skin
 from pipeline.tasks import CATALOGUE, Task
 
+FACETS = 4
+"""Flat faces of each sector around the boss: between flat pads a coarser polygon rolls onto its nearest face."""
+
 SECTORS = 12
 """Convex sectors around a bore; the inscribed circle of their inner faces has the bore's radius."""
 
@@ -31,6 +34,9 @@ SHAFT_FRICTION = 0.3
 """Of acetal on steel."""
 
 BASE_MASS_KG = 0.8
+GRIP_IMPEDANCE = (0.99, 0.999)
+"""Of contacts with the pads: in softer ones a gripped gear turns and slides by some 0.5 mm/s."""
+
 BASE_IMPEDANCE = (0.995, 0.9995)
 """Of contacts with the base: in softer ones the small gear's 6 g sink in by 0.35 mm under a force of 20 N."""
 
@@ -75,8 +81,9 @@ class Tooth:
 def gear_parts(task: Task) -> dict[str, Part]:
     """Held gear of a task, and the base with the other two."""
     held = _gear(task.geometry)
+    pieces = (*_sectors(task.geometry), *_tooth_hulls(task.geometry))
     return {
-        "held": Part((*_sectors(task.geometry), *_tooth_hulls(task.geometry)), (held,), task.mass_kg, task.friction),
+        "held": Part(pieces, (held,), task.mass_kg, task.friction, grip_impedance=GRIP_IMPEDANCE),
         "fixed": _base(task),
     }
 
@@ -110,7 +117,7 @@ def _tooth_hulls(
     """One convex piece a tooth, with the spoke that joins it to the boss; chamfered at both faces."""
     tooth = tooth_of(g)
     full, small = tooth.outline(), tooth.inset(g["tooth_chamfer"]).outline()
-    reach = g["boss_radius"] * np.cos(np.pi / (2 * SECTORS))
+    reach = g["boss_radius"] * np.cos(np.pi / (FACETS * SECTORS))
     half_width = 0.9 * abs(small[0, 1])
     spoke = np.array([(reach, -half_width), (reach, half_width)])
     low, low_end, high_start, high = _heights(g)
@@ -134,10 +141,10 @@ def _sectors(g: Mapping[str, float]) -> tuple[Hull, ...]:
     hulls = []
     for k in range(SECTORS):
         points = []
-        for side in (-1, 0, 1):
+        for side in np.linspace(-1.0, 1.0, FACETS + 1):
             angle = 2 * np.pi * (k + side / 2) / SECTORS
             profile = [(outer, 0.0), (outer, height)]
-            if side:
+            if abs(side) == 1.0:
                 profile += [(inner + chamfer, 0.0), (inner, chamfer), (inner, height - chamfer)]
                 profile += [(inner + chamfer, height)]
             points += [(r * np.cos(angle), r * np.sin(angle), z) for r, z in profile]

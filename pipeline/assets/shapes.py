@@ -63,6 +63,7 @@ class Part:
         friction: sliding friction that this part brings into a contact.
         impedance: of contacts with this part as a fixture, MuJoCo's ``solimp`` at first touch and at depth: how nearly
             rigid they are. The lighter the other part, the softer they get.
+        grip_impedance: the same of contacts with the gripper's pads. In soft ones a light part creeps under load.
     """
 
     colliders: tuple[Hull | Cylinder | Box, ...]
@@ -70,6 +71,7 @@ class Part:
     mass_kg: float
     friction: float
     impedance: tuple[float, float] = (0.99, 0.999)
+    grip_impedance: tuple[float, float] = (0.95, 0.99)
 
 
 def box_vertices(half_width: float, z0: float, z1: float) -> np.ndarray:

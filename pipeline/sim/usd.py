@@ -44,9 +44,9 @@ LINK = Contact(priority=0, condim=3, friction=1.0, solref=(0.02, 1.0))
 TABLE = Contact(priority=0, condim=3, friction=0.5)
 
 
-def pad_contact(friction: float) -> Contact:
+def pad_contact(friction: float, impedance: tuple[float, float]) -> Contact:
     """Rubber pads: their friction wins over a held part's."""
-    return Contact(priority=1, condim=4 if friction else 1, friction=friction)
+    return Contact(priority=1, condim=4 if friction else 1, friction=friction, solimp=(*impedance, 0.0005, 0.5, 2.0))
 
 
 def part_contact(role: str, part: shapes.Part) -> Contact:
@@ -73,12 +73,11 @@ class SceneAssets:
 def scene_assets(task: Task, fault: Fault | None = None) -> SceneAssets:
     """Build what is missing in the cache and return the files of a task's scene."""
     pad_friction = PAD_FRICTION if fault is None or fault.pad_friction is None else fault.pad_friction
-    built = {
-        role: _cached(f"{task.id}-{role}", _part_writer(role, part))
-        for role, part in parts.scene_parts(task, fault).items()
-    }
+    made = parts.scene_parts(task, fault)
+    built = {role: _cached(f"{task.id}-{role}", _part_writer(role, part)) for role, part in made.items()}
+    pad = pad_contact(pad_friction, made["held"].grip_impedance)
     return SceneAssets(
-        robot=_cached("panda_2f85", lambda path: _write_robot(path, pad_friction), robot.source_licences()),
+        robot=_cached("panda_2f85", lambda path: _write_robot(path, pad), robot.source_licences()),
         table=_cached("table", _write_table),
         held=built["held"],
         fixed=built["fixed"],
@@ -170,7 +169,7 @@ def _mass_properties(part: shapes.Part) -> tuple[float, np.ndarray, np.ndarray, 
     return part.mass_kg, solid.center_mass, moments, quat
 
 
-def _write_robot(path: Path, pad_friction: float) -> None:
+def _write_robot(path: Path, pad: Contact) -> None:
     source = robot.load_robot()
     stage, root = _stage(path, "robot")
     world = _zero_poses(source)
@@ -181,7 +180,7 @@ def _write_robot(path: Path, pad_friction: float) -> None:
         UsdPhysics.RigidBodyAPI.Apply(prim)
         prim.CreateAttribute("mjc:gravcomp", Sdf.ValueTypeNames.Float).Set(1.0)
         _author_mass(prim, body.mass, body.com, body.inertia, body.inertia_quat_wxyz)
-        contact = pad_contact(pad_friction) if body.name in robot.PAD_BODIES else LINK
+        contact = pad if body.name in robot.PAD_BODIES else LINK
         for collider in body.colliders:
             _robot_collider(stage, prim.GetPath().AppendChild(collider.name), collider, contact)
         for i, visual in enumerate(robot_visuals().get(body.name, ())):
