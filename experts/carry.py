@@ -54,7 +54,7 @@ class CarryingExpert(PhaseMachine):
         Phase("transport", 90, "slipped_in_transport"),
     )
 
-    other_failures = ("tipped_in_hand",)
+    other_failures: tuple[str, ...] = ("tipped_in_hand",)
 
     def __init__(
         self,
