@@ -1,4 +1,4 @@
-"""What a run of the flow made: ``summary.json`` and a contact sheet in the run folder."""
+"""What a run of the flow made: ``summary.json``, a contact sheet, and strips and clips in the run folder."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.stages.files import RunFiles
+from flows.stages.strips import strips
 from pipeline.render.contact_sheet import contact_sheet
 from pipeline.store import write_atomically
 
@@ -14,7 +15,7 @@ EPISODES_SHOWN = 2
 
 
 def finish(root: Path, dataset: Path, seconds: Mapping[str, float], new: Mapping[str, int]) -> dict[str, Any]:
-    """Write the summary and the contact sheet, unless nothing is new since they were written.
+    """Write the summary and the pictures, unless nothing is new since they were written.
 
     Args:
         seconds: wall time of each stage.
@@ -23,7 +24,7 @@ def finish(root: Path, dataset: Path, seconds: Mapping[str, float], new: Mapping
     Returns:
         ``new``, ``seconds``; ``tasks``: of each task ``attempted, succeeded, failed`` (by reason), ``kept, dropped``
         (by reason), ``review``, ``not_assessed`` and ``frames`` of the kept episodes; and where to look:
-        ``run, dataset, contact_sheet, picture``. ``new`` is not part of the file.
+        ``run, dataset, contact_sheet, picture, strips``. ``new`` is not part of the file.
     """
     files = RunFiles(root)
     if any(new.values()) or not (files.summary.is_file() and files.contact_sheet.is_file()):
@@ -32,7 +33,9 @@ def finish(root: Path, dataset: Path, seconds: Mapping[str, float], new: Mapping
         tasks = {task: _count(account, kept[task]) for task, account in accounts.items()}
         shown = [meta["id"] for metas in kept.values() for meta in metas[:EPISODES_SHOWN]]
         contact_sheet(root, shown, files.contact_sheet)
+        strips(root, files.strips)
         places = {"run": root, "dataset": dataset, "contact_sheet": files.contact_sheet, "picture": files.picture}
+        places["strips"] = files.strips
         summary = {"seconds": dict(seconds), "tasks": tasks, **{name: str(path) for name, path in places.items()}}
         write_atomically(files.summary, json.dumps(summary, indent=2) + "\n")
     return {"new": dict(new), **json.loads(files.summary.read_text())}

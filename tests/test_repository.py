@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.tasks_page import measured, page
+
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("pipeline", "experts", "randomization", "qc", "flows", "bench", "tests")
 SOURCES = sorted(chain.from_iterable((ROOT / room).rglob("*.py") for room in ROOMS))
@@ -140,3 +142,10 @@ def test_the_readme_names_every_target_of_the_makefile_that_a_user_needs() -> No
     for command in ("make demo", "make test", "make bench"):
         assert command in readme
     assert set(re.findall(r"make ([a-z]+)", readme)) <= set(targets)
+
+
+def test_the_page_of_tasks_is_what_was_measured_and_drawn() -> None:
+    text = (ROOT / "docs" / "tasks.md").read_text()
+    assert text == page(measured()), "run `python -m bench.tasks_page`"
+    for picture in re.findall(r"\((images/strips/.*?)\)", text):
+        assert (ROOT / "docs" / picture).stat().st_size > 10_000

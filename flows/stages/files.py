@@ -42,6 +42,11 @@ class RunFiles:
         return self.root / "contact_sheet.png"
 
     @property
+    def strips(self) -> Path:
+        """Folder with a phase strip and a clip of each task."""
+        return self.root / "strips"
+
+    @property
     def summary(self) -> Path:
         """What ``demomill generate`` made."""
         return self.root / "summary.json"

@@ -105,7 +105,7 @@ def summary_parts(summary: Mapping[str, Any]) -> list[RenderableType]:
         account_table(summary["tasks"]),
         table([f"{stage} s" for stage in stages], [list(stages.values())]),
         f"new: {new}" if new else "nothing to do: all of it was recorded, assessed, rendered and exported before",
-        *(f"{name.replace('_', ' ')}: {summary[name]}" for name in ("dataset", "contact_sheet", "picture")),
+        *(f"{name.replace('_', ' ')}: {summary[name]}" for name in ("dataset", "contact_sheet", "strips", "picture")),
     ]
 
 

@@ -69,6 +69,7 @@ def test_summary_adds_up(made):
         assert counted["kept"] + by_reason + counted["not_assessed"] == EPISODES
         assert counted["frames"] == ROWS * counted["kept"]
     assert (made / "contact_sheet.png").is_file()
+    assert {path.suffix for path in (made / "strips").iterdir()} == {".png", ".gif"}
     assert (made / "qc" / "pca.png").is_file()
 
 
