@@ -41,12 +41,18 @@ class Trial:
 
 
 def detection_curves(
-    episodes: Sequence[Episode], defects: Sequence[str] = (*DEFECTS, CLUSTER), trials: int = 5, seed: int = 0
+    episodes: Sequence[Episode],
+    defects: Sequence[str] = (*DEFECTS, CLUSTER),
+    trials: int = 5,
+    seed: int = 0,
+    *,
+    moderate_only: bool = False,
 ) -> pd.DataFrame:
     """Plant each defect into four healthy episodes of each task at a time, and judge the task.
 
     Args:
         episodes: healthy ones, with the tool's pose.
+        moderate_only: leave out severities that are not moderate.
 
     Returns:
         One row a defect and severity: ``defect, severity, unit, moderate, planted, found, healthy, false``, then how
@@ -60,7 +66,7 @@ def detection_curves(
         for number, name in enumerate(defects):
             for trial in range(trials):
                 injector = Injector(arm, np.random.default_rng([seed, number, trial]))
-                rows += [{**vars(t), **t.by} for t in _trials(mine, name, injector)]
+                rows += [{**vars(t), **t.by} for t in _trials(mine, name, injector, moderate_only)]
     table = pd.DataFrame(rows).drop(columns="by")
     keys = ["defect", "severity", "unit"]
     summed = table.groupby(keys, sort=False).sum().astype(int).reset_index()
@@ -72,14 +78,14 @@ def detection_curves(
     return summed
 
 
-def _trials(episodes: Sequence[Episode], name: str, injector: Injector) -> Iterator[Trial]:
+def _trials(episodes: Sequence[Episode], name: str, injector: Injector, moderate_only: bool) -> Iterator[Trial]:
     if name == CLUSTER:
         for share in CLUSTER_SHARES:
             yield _judge(name, 100 * share, "% of the task", *_cluster(episodes, share, injector))
         return
     defect = DEFECTS[name]
     chosen = injector.rng.choice(len(episodes), min(4, len(episodes)), replace=False)
-    for severity in defect.severities:
+    for severity in (defect.moderate,) if moderate_only else defect.severities:
         yield _judge(name, severity, defect.unit, *_planted(episodes, defect, severity, chosen, injector))
 
 

@@ -8,6 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from qc.detours import stray
 from qc.episodes import ACTION, EEF_POS, EEF_QUAT, STATE, Episode
+from qc.loops import without_loops
 from qc.robust import centre_and_spread
 from qc.smoothness import roughness, spectral_arc_length
 from qc.timing import instants
@@ -27,7 +28,7 @@ _RESOLUTION = {
 }
 _COARSE = {"eef_stray": 0.01}
 # Least spread of a column, as a part of its group's.
-_SPREAD_FLOOR = {"state_gripper": 1.0, "action_gripper": 1.0}
+_SPREAD_FLOOR = {"state_gripper": 1.0, "action_gripper": 1.0, "eef_rotation": 0.25}
 _DEFAULT_FLOOR = 0.05
 
 
@@ -58,7 +59,8 @@ class Embedding:
 
         Both are those of the reference rows with the same label. A deviation is at least 5 % of the group's (root mean
         square over its columns): a column that is constant but for rounding makes no outliers.
-        The gripper's is at least the group's: where only the quickest have closed yet, being quick is no outlier.
+        The gripper's is at least the group's: where only the quickest have closed yet, being quick is no outlier. A
+        rotation's is at least a quarter of it: a small turn moves some columns by no more than its square.
 
         Args:
             within: (n,) labels; rows with equal labels are standardised together.
@@ -90,13 +92,15 @@ def embed(episodes: Sequence[Episode], points: int = 32) -> Embedding:
     Tool position, how far it strays from straight ways (:func:`qc.detours.stray`), and orientation where they are
     recorded (first two columns of the rotation matrix: continuous, and blind to the sign of the quaternion; Zhou et
     al., 2019), joints and gripper, measured and commanded, each linearly interpolated at ``points`` instants
-    (:func:`qc.timing.instants`). Dimensions that move in no episode are left out.
+    (:func:`qc.timing.instants`) of the episode without its loops (:mod:`qc.loops`). Dimensions that move in no episode
+    are left out.
     The gripper enters as the part of the episode that it has been closed so far: sampled as it is, its step would turn
     a delay of one frame into a leap.
     Scalars: length; when the gripper was first told to close and for what part of the time it was (fractions of the
     length); how often its command changed; length of the path, of the tool or else of the joints; how rough it and the
     commands move, and the spectral arc length of its speed (Balasubramanian et al., 2015).
     """
+    episodes = without_loops(episodes)
     lengths = np.array([e.length for e in episodes], dtype=np.int64)
     signals, dims, unit = _signals(episodes, lengths)
     at = instants(episodes, points)
@@ -141,7 +145,7 @@ def _signals(
         position = np.concatenate([e.frames[EEF_POS] for e in episodes]).astype(np.float64)
         size = float(reach(position[normal]).max())
         add("eef_position", position, "xyz", np.full(3, size))
-        add("eef_stray", np.concatenate([stray(e, size) for e in episodes]), ("off",), np.full(1, size))
+        add("eef_stray", np.concatenate([stray(e, size) for e in episodes]), ("off", "up"), np.full(2, size))
         quaternions = np.concatenate([e.frames[EEF_QUAT] for e in episodes]).astype(np.float64)
         columns = Rotation.from_quat(quaternions).as_matrix()[:, :, :2].reshape(-1, 6)
         add("eef_rotation", columns, _ROTATION, np.ones(6))

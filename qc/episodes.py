@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -161,6 +161,16 @@ class Episode:
         """Which end each gripper is told to go to, (length, grippers) bool; measured where nothing is commanded."""
         column = ACTION if self.layout.grippers.get(ACTION) else STATE
         return np.asarray(self.gripper(column) > 0.5)
+
+    def cut(self, rows: np.ndarray) -> "Episode":
+        """The episode with some of its rows (n,) only, in order; phases go with them, the content hash stays."""
+        spans = []
+        for span in self.phase_spans:
+            inside = np.flatnonzero((rows >= span["start"]) & (rows < span["end"]))
+            if len(inside):
+                spans.append({**span, "start": int(inside[0]), "end": int(inside[-1]) + 1})
+        frames = {name: values[rows] for name, values in self.frames.items()}
+        return replace(self, frames=frames, length=len(rows), phase_spans=tuple(spans))
 
     def phase_at(self, row: int) -> str:
         """Phase to which a row belongs; empty if the recording does not say."""

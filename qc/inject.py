@@ -200,12 +200,8 @@ DEFECTS: Mapping[str, Defect] = {
 
 def take(episode: Episode, rows: np.ndarray) -> Episode:
     """An episode of some of its rows, in order; phases and time go with them."""
-    spans = []
-    for span in episode.phase_spans:
-        inside = np.flatnonzero((rows >= span["start"]) & (rows < span["end"]))
-        if len(inside):
-            spans.append({**span, "start": int(inside[0]), "end": int(inside[-1]) + 1})
-    return _with(episode, {name: values[rows] for name, values in episode.frames.items()}, tuple(spans))
+    cut = episode.cut(rows)
+    return _with(cut, cut.frames)
 
 
 def with_sensor_noise(episode: Episode, rng: np.random.Generator, size_rad: float = SENSOR_NOISE_RAD) -> Episode:

@@ -35,7 +35,7 @@ class Settings:
         distance_min_episodes: fewer are not assessed by Mahalanobis distance and neighbours.
     """
 
-    false_alarm: float = 0.05
+    false_alarm: float = 0.02
     seed: int = 0
     points: int = 32
     within: str = "task"

@@ -1,6 +1,6 @@
 """What is to become of each episode, and why. Nothing is edited or deleted."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,8 +21,10 @@ from qc.filters.near_duplicates import NearDuplicatesFilter
 from qc.filters.neighbours import NeighboursFilter
 from qc.filters.phases import PhasesFilter
 from qc.filters.roughness import JitterFilter, SpikesFilter
+from qc.loops import without_loops
 from qc.settings import Settings
 from qc.table import DROP, INTEGRITY, KEEP, NOT_ASSESSED, OUTCOME, REVIEW, make_table
+from qc.ways import ways_to_take_hold
 
 REQUIRED = frozenset({DuplicatesFilter.name, IdleFilter.name})
 """Filters without which an episode is not kept; the others need samples that a small run does not have."""
@@ -101,10 +103,12 @@ def assess(
         raise QcError("the embedding is of other episodes than those to assess; embed them again")
     judge = _Judge(sound, settings, decisions or {})
     judge.duplicates()
-    for rows in judge.groups(lambda e: e.task):
+    for rows in judge.groups(embedding.tasks):
         judge.motion(rows)
-    z = embedding.standardise(embedding.tasks, judge.normal)
-    for rows in judge.groups(lambda e: e.task if settings.within == "task" else e.family):
+    within = np.array([e.task if settings.within == "task" else e.family for e in judge.episodes], dtype=object)
+    ways = judge.ways(within)
+    z = embedding.standardise(ways, judge.normal)
+    for rows in judge.groups(ways):
         judge.distance(rows, z, embedding)
     table = make_table(_row(case) for case in sorted(cases, key=lambda c: c.episode.id))
     return apply_decisions(table, decisions or {})
@@ -124,19 +128,29 @@ class _Judge:
 
     def __init__(self, cases: Sequence[_Case], settings: Settings, decisions: Decisions) -> None:
         self.cases, self.settings = cases, settings
+        self.episodes = [c.episode for c in cases]
         said = [decisions.get(c.episode.content_hash) for c in cases]
         self.kept = np.array([bool(d and d.verdict == KEEP) for d in said], dtype=bool)
         self.normal = np.array([c.open and not (d and d.verdict == DROP) for c, d in zip(cases, said, strict=True)])
         self.normal = self.normal.astype(bool)
 
-    def groups(self, label: Callable[[Episode], str]) -> list[np.ndarray]:
-        """Indices of the episodes whose motion is judged, by label."""
-        labels = np.array([label(c.episode) if c.open else "" for c in self.cases], dtype=object)
+    def ways(self, within: np.ndarray) -> np.ndarray:
+        """Labels (n,) of the same label and way to take hold; those that do so in another way than most are told."""
+        way = ways_to_take_hold(self.episodes, within)
+        for i in np.flatnonzero(way):
+            same = within == within[i]
+            told = f"{(way[same] == way[i]).sum()} of {same.sum()} take hold with the hand turned as here, not as most"
+            self.cases[i].sentences.append(told)
+        return np.array([f"{label} {number}" for label, number in zip(within, way, strict=True)], dtype=object)
+
+    def groups(self, labels: np.ndarray) -> list[np.ndarray]:
+        """Indices of the episodes whose motion is judged, by label (n,)."""
+        labels = np.where([c.open for c in self.cases], labels, "")
         return [np.flatnonzero(labels == name) for name in sorted(set(labels) - {""})]
 
     def duplicates(self) -> None:
         """Equal motion, over all tasks and outcomes."""
-        episodes = [c.episode for c in self.cases]
+        episodes = self.episodes
         duplicates = DuplicatesFilter().fit(episodes)
         outlier, conflict = self._score(duplicates, episodes, np.arange(len(episodes))), duplicates.conflicts(episodes)
         for i in np.flatnonzero(outlier | conflict):
@@ -149,7 +163,7 @@ class _Judge:
         s = self.settings
         episodes = tuple(self.cases[i].episode for i in rows)
         chance: Mapping[str, Any] = {"false_alarm": s.false_alarm, "seed": s.seed}
-        lengths = np.array([e.length for e in episodes])
+        lengths = np.array([e.length for e in without_loops(episodes)])
         self._judge(NearDuplicatesFilter(s.copy_distance), episodes, rows, share=1.0)
         self._judge_idle(episodes, rows)
         self._judge(LengthFilter(s.length_min_episodes, s.length_floor, **chance), lengths, rows)

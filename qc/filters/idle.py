@@ -16,7 +16,7 @@ _LEAST_SPEED = 0.1
 _FINGERS = ("fingers return", "fingers go")
 _PATIENCE = 5
 _FINGER_MOVES = 0.02
-_SOME, _NEARLY_ALL = 0.05, 0.9
+_SOME, _NEARLY_ALL = 0.15, 0.9
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from qc.units import reach
 
 _DECADE = 0.1
 _LEAST = {"jitter": 10**-3.3, "spikes": 10**-2.0}
+_LEAST_OUT = 10**-2.2
 
 
 class _RoughnessFilter(FeatureFilter):
@@ -58,10 +59,38 @@ class JitterFilter(_RoughnessFilter):
 
 
 class SpikesFilter(_RoughnessFilter):
-    """Episodes that leap once: the largest change of velocity."""
+    """Episodes that leap once: the largest change of velocity, and how far a row sticks out from both its neighbours.
+
+    The latter is nothing while a joint moves one way, however fast, so that a small leap of one row shows.
+    """
 
     name: ClassVar[str] = "spikes"
     summary: ClassVar[Callable[[np.ndarray], np.ndarray]] = staticmethod(lambda x: x.max(axis=0))
+
+    def _prepare(self, normal: Sequence[Episode]) -> tuple[tuple[str, ...], np.ndarray]:
+        names, resolution = super()._prepare(normal)
+        return names * 2, np.tile(resolution, 2)
+
+    def _measure(self, episodes: Sequence[Episode]) -> np.ndarray:
+        out = np.array([self._sticks_out(e).max(axis=0) for e in episodes])
+        return np.hstack([super()._measure(episodes), np.log10(_LEAST_OUT + out)])
+
+    def _sticks_out(self, episode: Episode) -> np.ndarray:
+        """(length - 2, k), or a single row of zeros."""
+        x = np.hstack([_moved(episode, c) / self.reach_[c] for c in self.columns_])
+        if len(x) < 3:
+            return np.zeros((1, x.shape[1]))
+        before, at, after = x[:-2], x[1:-1], x[2:]
+        return np.maximum(np.maximum(at - np.maximum(before, after), np.minimum(before, after) - at), 0.0)
+
+    def _tell(self, episode: Episode, worst: int) -> tuple[str, dict[str, Any]]:
+        size = len(self.names_) // 2
+        if worst < size:
+            return super()._tell(episode, worst)
+        out = self._sticks_out(episode)[:, worst - size]
+        row = int(out.argmax()) + 1
+        told = f"{self.names_[worst]} leaps out and back by {out.max():.1%} of its range at frame {row}"
+        return told, {"frame": row, "change": float(out.max())}
 
     def _words(self, dimension: str, row: int, changes: np.ndarray) -> str:
         return f"{dimension} leaps by {changes.max():.1%} of its range at frame {row}"

@@ -47,7 +47,7 @@ def test_clean_tasks_raise_no_alarm(kind):
     ("kind", "defect", "severity", "told"),
     [
         (JitterFilter, "jitter", 1.0, "trembles by"),
-        (SpikesFilter, "spike", 50.0, "leaps by"),
+        (SpikesFilter, "spike", 50.0, "leaps out and back by"),
         (ReleaseFilter, "early release", 10.0, "lets go at frame"),
         (ReleaseFilter, "truncated", 40.0, "never lets go"),
     ],

@@ -45,6 +45,12 @@ def test_idle_at_the_start_is_harmful_and_at_the_end_only_reported(where, verdic
     assert f"at the {where}" in idle.explain(3).sentence
 
 
+def test_a_few_that_idle_at_the_end_are_no_excuse_for_each_other():
+    episodes = change(make_task(40), [3, 9, 20, 31], lambda e: freeze(e, 40, e.length - 1))
+    idle = IdleFilter().fit(episodes)
+    assert [i for i, found in enumerate(idle.streaks_) if any(s.where == "end" for s in found)] == [3, 9, 20, 31]
+
+
 def test_waiting_on_in_the_grasp_is_idle_in_the_end():
     grasp = next(s for s in make_episode(3).phase_spans if s["phase"] == "grasp")
     for rows, verdict in ((8, 1), (60, -1)):
