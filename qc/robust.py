@@ -5,23 +5,26 @@ import numpy as np
 _MAD_TO_SD = 1.4826
 
 
-def centre_and_spread(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Median and median absolute deviation of each column of ``x`` (n, ...).
+def centre_and_spread(x: np.ndarray, axis: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Median and median absolute deviation of ``x`` along an axis, which is kept with length 1 but for the first.
 
     The latter is scaled to be the standard deviation of normal data. Up to half the rows may be bad; with mean and
     standard deviation four bad episodes in sixty hide themselves.
     """
-    centre = np.median(x, axis=0)
-    return centre, _MAD_TO_SD * np.median(np.abs(x - centre), axis=0)
+    centre = np.median(x, axis=axis, keepdims=axis != 0)
+    return centre, _MAD_TO_SD * np.median(np.abs(x - centre), axis=axis, keepdims=axis != 0)
 
 
 def robust_z(x: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """Columns of ``x`` (m, k) in deviations from the reference's median (n, k); undivided where it has no spread."""
-    centre, spread = centre_and_spread(reference)
+    """Columns of ``x`` (..., m, k) in deviations from the reference's median (..., n, k).
+
+    They are undivided where it has no spread.
+    """
+    centre, spread = centre_and_spread(reference, axis=-2)
     return (x - centre) / np.where(spread > 0, spread, 1.0)
 
 
-def winsorise(x: np.ndarray, radius: float) -> np.ndarray:
-    """Rows of ``x`` (n, k) pulled back onto a sphere around the origin where they lie outside."""
-    norm = np.linalg.norm(x, axis=1, keepdims=True)
+def winsorise(x: np.ndarray, radius: float | np.ndarray) -> np.ndarray:
+    """Rows of ``x`` (..., n, k) pulled back onto a sphere around the origin where they lie outside."""
+    norm = np.linalg.norm(x, axis=-1, keepdims=True)
     return x * np.minimum(1.0, radius / np.where(norm > 0, norm, 1.0))

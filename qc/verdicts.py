@@ -174,6 +174,7 @@ class _Judge:
     def distance(self, rows: np.ndarray, z: np.ndarray, embedding: Embedding) -> None:
         """Mahalanobis distance, and neighbours for what it does not see; never both, for a lone outlier is far too."""
         s, judged = self.settings, np.zeros(len(rows), dtype=bool)
+        mine, projection = z[rows], None
         for kind, share in ((MahalanobisFilter, s.minority_share), (NeighboursFilter, 0.0)):
             detector = kind(
                 components=s.components,
@@ -183,8 +184,9 @@ class _Judge:
                 groups=embedding.groups,
                 columns=embedding.columns,
             )
-            detector.fit(z[rows], reference=self.normal[rows])
-            outlier = self._score(detector, z[rows], rows)
+            detector.fit(mine, reference=self.normal[rows], projection=projection)
+            projection = None if detector.not_assessed_ else detector.projection_
+            outlier = self._score(detector, mine, rows)
             self._charge(detector, rows, outlier & ~judged, outlier.mean() > share)
             judged |= outlier
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from sklearn import config_context
 
+_NUMBERS_AT_ONCE = 1 << 17
 ROUNDS = 400
 LARGEST = 400
 """Samples larger than this are not simulated: their largest value grows with the logarithm of their size."""
@@ -23,7 +23,7 @@ def largest_by_chance(
     Monte Carlo over :data:`ROUNDS` samples of n standard normal k-vectors; remembered for sizes that hardly differ.
 
     Args:
-        statistic: from (n, k), and the further arguments, to (n,).
+        statistic: from samples (m, n, k), and the further arguments, to (m, n).
     """
     if n > LARGEST:
         half, full = (_simulate(statistic, size, k, false_alarm, seed, *arguments) for size in (LARGEST // 2, LARGEST))
@@ -37,6 +37,9 @@ def _simulate(
     statistic: Callable[..., np.ndarray], n: int, k: int, false_alarm: float, seed: int, *arguments: int
 ) -> float:
     rng = np.random.default_rng(seed)
-    with config_context(assume_finite=True, skip_parameter_validation=True):
-        largest = [statistic(rng.standard_normal((n, k)), *arguments).max() for _ in range(ROUNDS)]
-    return float(np.quantile(largest, 1.0 - false_alarm))
+    at_once = max(1, _NUMBERS_AT_ONCE // (n * k))
+    largest = []
+    for done in range(0, ROUNDS, at_once):
+        samples = rng.standard_normal((min(at_once, ROUNDS - done), n, k))
+        largest.append(statistic(samples, *arguments).max(axis=1))
+    return float(np.quantile(np.concatenate(largest), 1.0 - false_alarm))

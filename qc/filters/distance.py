@@ -30,7 +30,7 @@ class DistanceFilter(Filter):
         self,
         components: int = 9,
         min_episodes: int = 30,
-        false_alarm: float = 0.05,
+        false_alarm: float = 0.02,
         seed: int = 0,
         groups: np.ndarray | None = None,
         columns: tuple[str, ...] | None = None,
@@ -42,15 +42,28 @@ class DistanceFilter(Filter):
         self.groups = groups
         self.columns = columns
 
-    def fit(self, X: np.ndarray, y: None = None, *, reference: np.ndarray | None = None) -> Self:  # noqa: N803
-        """Learn from standardised columns, (n, d)."""
+    def fit(
+        self,
+        X: np.ndarray,  # noqa: N803
+        y: None = None,
+        *,
+        reference: np.ndarray | None = None,
+        projection: RobustPCA | None = None,
+    ) -> Self:
+        """Learn from standardised columns, (n, d).
+
+        Args:
+            projection: one that was fitted to the same reference rows, to spare the work.
+        """
         rows = reference_rows(len(X), reference)
         n = int(rows.sum())
         if n < self.min_episodes:
             return self._admit(f"{n} episodes, {self.name} needs {self.min_episodes}")
         self.deviations_ = np.asarray(X)
-        self.projection_ = RobustPCA(self.components, self.groups).fit(X[rows])
-        self.normal_ = self.projection_.transform(X[rows])
+        self.projection_ = projection or RobustPCA(self.components, self.groups).fit(X[rows])
+        scores = self.projection_.transform(X)
+        self.normal_ = scores[rows]
+        self.distances_ = self._distance(scores)
         self.cutoff_ = -self._chance(*self.normal_.shape)
         self.not_assessed_ = ""
         return self
@@ -64,10 +77,10 @@ class DistanceFilter(Filter):
         """Largest distance to be expected in n clean rows of k scores."""
 
     def _score(self, X: np.ndarray) -> np.ndarray:  # noqa: N803
-        return -self._distance(self.projection_.transform(X))
+        return -(self.distances_ if X is self.deviations_ else self._distance(self.projection_.transform(X)))
 
     def _explain(self, i: int) -> Explanation:
-        distance = -float(self._score(self.deviations_[i : i + 1])[0])
+        distance = float(self.distances_[i])
         unusual = self._most_unusual(i)
         named = ", ".join(f"{column} {value:+.1f} deviations" for column, value in unusual.items())
         return Explanation(
@@ -83,6 +96,7 @@ class DistanceFilter(Filter):
         """Largest deviation of each group of columns, of the groups where it is largest."""
         row = self.deviations_[i]
         groups = np.zeros(len(row)) if self.groups is None else self.groups
-        best = [max(np.flatnonzero(groups == g), key=lambda j: abs(row[j])) for g in np.unique(groups)]
-        best = sorted(best, key=lambda j: -abs(row[j]))[:_NAMED]
+        size = np.abs(row)
+        best = [int(np.where(groups == g, size, -1.0).argmax()) for g in np.unique(groups)]
+        best = sorted(best, key=lambda j: -size[j])[:_NAMED]
         return {self.columns[j] if self.columns else f"column {j}": round(float(row[j]), 2) for j in best}

@@ -27,7 +27,7 @@ class FeatureFilter(Filter):
 
     upper_only: ClassVar[bool] = False
 
-    def __init__(self, min_episodes: int = 10, false_alarm: float = 0.05, seed: int = 0) -> None:
+    def __init__(self, min_episodes: int = 10, false_alarm: float = 0.02, seed: int = 0) -> None:
         self.min_episodes = min_episodes
         self.false_alarm = false_alarm
         self.seed = seed
@@ -81,4 +81,4 @@ class FeatureFilter(Filter):
 
 
 def _largest(sample: np.ndarray) -> np.ndarray:
-    return np.asarray(np.abs(robust_z(sample, sample)).max(axis=1))
+    return np.asarray(np.abs(robust_z(sample, sample)).max(axis=-1))

@@ -27,7 +27,7 @@ class LengthFilter(Filter):
 
     name: ClassVar[str] = "length"
 
-    def __init__(self, min_episodes: int = 10, floor: float = 0.03, false_alarm: float = 0.05, seed: int = 0) -> None:
+    def __init__(self, min_episodes: int = 10, floor: float = 0.03, false_alarm: float = 0.02, seed: int = 0) -> None:
         self.min_episodes = min_episodes
         self.floor = floor
         self.false_alarm = false_alarm
@@ -64,4 +64,4 @@ def _lengths(x: ArrayLike) -> np.ndarray:
 
 
 def _distances(x: np.ndarray) -> np.ndarray:
-    return np.abs(robust_z(x, x)[:, 0])
+    return np.abs(robust_z(x, x)[..., 0])

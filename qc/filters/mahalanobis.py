@@ -3,7 +3,6 @@
 from typing import ClassVar
 
 import numpy as np
-from sklearn.covariance import ledoit_wolf
 
 from qc.filters.calibration import largest_by_chance
 from qc.filters.distance import DistanceFilter
@@ -33,11 +32,26 @@ class MahalanobisFilter(DistanceFilter):
 
 
 def _squared_distance(scores: np.ndarray, normal: np.ndarray) -> np.ndarray:
-    radius = _RADIUS * float(np.median(np.linalg.norm(normal, axis=1)))
-    covariance, _ = ledoit_wolf(winsorise(normal, radius), assume_centered=True)
-    return np.einsum("ij,ij->i", scores, np.linalg.solve(covariance, scores.T).T)
+    """Of rows (..., m, k) from normal ones (..., n, k): (..., m)."""
+    radius = _RADIUS * np.median(np.linalg.norm(normal, axis=-1), axis=-1)
+    covariance = shrunk_covariance(winsorise(normal, radius[..., None, None]))
+    solved = np.linalg.solve(covariance, np.swapaxes(scores, -1, -2))
+    return np.asarray(np.einsum("...ij,...ji->...i", scores, solved))
 
 
-def _within(sample: np.ndarray) -> np.ndarray:
-    scores = robust_z(sample, sample)
+def shrunk_covariance(x: np.ndarray) -> np.ndarray:
+    """Ledoit and Wolf's covariance of centred rows (..., n, k): (..., k, k)."""
+    n, k = x.shape[-2:]
+    covariance = np.swapaxes(x, -1, -2) @ x / n
+    mean = np.trace(covariance, axis1=-2, axis2=-1) / k
+    size = np.square(covariance).sum(axis=(-2, -1))
+    noise = (np.square(np.square(x).sum(axis=-1)).sum(axis=-1) / n - size) / (k * n)
+    apart = size / k - mean**2
+    share = np.where(apart > 0, np.minimum(noise, apart) / np.where(apart > 0, apart, 1.0), 0.0)
+    share = share[..., None, None]
+    return np.asarray((1 - share) * covariance + share * mean[..., None, None] * np.eye(k))
+
+
+def _within(samples: np.ndarray) -> np.ndarray:
+    scores = robust_z(samples, samples)
     return _squared_distance(scores, scores)

@@ -43,6 +43,5 @@ def _kth_distance(scores: np.ndarray, normal: np.ndarray, k: int) -> np.ndarray:
     return np.asarray(distance[:, 0])
 
 
-def _within(sample: np.ndarray, k: int) -> np.ndarray:
-    scores = robust_z(sample, sample)
-    return _kth_distance(scores, scores, k)
+def _within(samples: np.ndarray, k: int) -> np.ndarray:
+    return np.array([_kth_distance(scores, scores, k) for scores in robust_z(samples, samples)])
