@@ -1,6 +1,6 @@
 """How much of each planted defect quality control finds, and what it costs. Run as ``python -m bench.detection [PNG]``.
 
-Healthy episodes are recorded, defects are planted into them four at a time (:mod:`qc.inject`), and each task is judged.
+Healthy episodes of each family are recorded, defects are planted into them four at a time (:mod:`qc.inject`), and each task is judged.
 The curves go into the picture, which is ``docs/images/detection.png``.
 """
 
@@ -15,7 +15,7 @@ from qc.detection import detection_curves
 from qc.figures import curves_figure
 from qc.readers.run import read_run
 
-TASKS = ("peg_round_8mm", "peg_round_16mm", "peg_square_12mm")
+TASKS = ("peg_round_8mm", "peg_square_12mm", "gear_medium", "nut_M12")
 RECORDED_OF_EACH = 48
 TRIALS = 3
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "detection.png"
