@@ -1,7 +1,7 @@
 """How much of each planted defect quality control finds, and what it costs. Run as ``python -m bench.detection [PNG]``.
 
-Healthy episodes of each family are recorded, defects are planted into them four at a time (:mod:`qc.inject`), and each task is judged.
-The curves go into the picture, which is ``docs/images/detection.png``.
+Healthy episodes of each family are recorded, defects are planted into them four at a time (:mod:`qc.inject`), and each
+task is judged. The curves go into the picture, which is ``docs/images/detection.png``.
 """
 
 import json
