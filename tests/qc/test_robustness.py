@@ -61,6 +61,25 @@ def test_hash_seed_and_threads_do_not_matter():
     assert done.stdout.strip() == hashlib.sha256(table.to_json().encode()).hexdigest()
 
 
+@pytest.mark.parametrize("order", ["tasks", "episodes"])
+def test_order_of_tasks_and_of_episodes_does_not_matter(tmp_path, order):
+    other = [jitter(e, 1e-3) if i == 8 else e for i, e in enumerate(make_task(35, task="peg_round_4mm"))]
+    given = [*flawed(), *other]
+    if order == "tasks":
+        turned = [*other, *flawed()]
+    else:
+        turned = [given[i] for i in np.random.default_rng(0).permutation(len(given))]
+    mine, theirs = assess(given), assess(turned)
+    assert mine["episode_id"].tolist() == theirs["episode_id"].tolist()
+    assert verdicts(mine) == verdicts(theirs)
+    assert (mine["verdict"] != "keep").sum() >= 5
+    scores = [c for c in mine.columns if c.endswith("_score")]
+    np.testing.assert_allclose(mine[scores], theirs[scores], rtol=1e-6, atol=1e-9)
+    roots = [write_dataset(tmp_path / name, of) for name, of in (("given", given), ("turned", turned))]
+    tables = [assess(read_source(root)).set_index("content_hash") for root in roots]
+    assert tables[0]["verdict"].to_dict() == tables[1]["verdict"].to_dict()
+
+
 def test_a_healthy_minority_is_not_dropped():  # lerobot 2936
     def other_way(episode):
         swing = np.sin(np.linspace(0, np.pi, episode.length)) * 0.3
