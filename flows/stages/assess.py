@@ -9,7 +9,6 @@ from pipeline.tasks import CATALOGUE
 from qc.decisions import read_decisions
 from qc.embedding import embed
 from qc.folder import Folder
-from qc.plots import plot_pca
 from qc.readers.run import is_run
 from qc.readers.source import find_source, read_source
 from qc.settings import Settings
@@ -35,7 +34,7 @@ def assess(
         out: where to write; ``qc`` in a run folder by default.
         decisions: what people decided; ``decisions.toml`` in ``out`` by default.
         videos: compare videos with rows as well.
-        report: write the report as well, which takes longer than the verdicts.
+        report: write the report and a picture as well, which takes longer than the verdicts.
 
     Returns:
         ``tasks``: the account of each, as in :class:`qc.table.Account`; ``damaged``: folders that could not be read;
@@ -63,9 +62,10 @@ def assess(
     embedding = embed([episode for episode in found.episodes if episode.sound])
     table = judge(found, Settings(), embedding, decided)
     counted = files.save(table, found, decided, tuple(CATALOGUE))
-    plot_pca(table, embedding, files.picture)
     if report:
+        from qc.plots import plot_pca
         from qc.report.page import write_report
 
+        plot_pca(table, embedding, files.picture)
         write_report(files.report, str(source), table, found, embedding, counted)
     return {**counted, "verdicts": to_json(table)}

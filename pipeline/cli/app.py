@@ -180,8 +180,8 @@ def qc(
         as_json,
         account_table(counted["tasks"]),
         *diversity_parts(counted["diversity"]),
-        f"verdicts: {files.verdicts}\n{'report:   ' if report else 'picture:  '}"
-        f"{files.report if report else files.picture}\nNext: demomill review list {out or source}",
+        f"verdicts: {files.verdicts}\n{f'report:   {files.report}\n' if report else ''}"
+        f"Next: demomill review list {out or source}",
     )
 
 
