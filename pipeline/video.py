@@ -1,5 +1,6 @@
 """H.264 videos of one episode and one camera: encode them once, join them by packets, look into them."""
 
+import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -52,6 +53,23 @@ class VideoInfo:
     def joins(self, other: "VideoInfo") -> bool:
         """Whether the two can be joined by packets: they differ in nothing but their length."""
         return replace(self, frames=0) == replace(other, frames=0)
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Neighbouring frames of a video, e.g. those of one episode.
+
+    Attributes:
+        frames: number of packets found, one a frame.
+        begins_with_keyframe: whether it can be decoded without what comes before it.
+        off_grid: first frame (of the segment) that is not shown at its multiple of 1 / fps, or None.
+        sha256: of the packets' bytes, one after the other.
+    """
+
+    frames: int
+    begins_with_keyframe: bool
+    off_grid: int | None
+    sha256: str
 
 
 def encode(path: Path, frames: Iterable[NDArray[np.uint8]], fps: int) -> int:
@@ -173,6 +191,67 @@ def read_keyframes(path: Path, every: int = 1) -> Iterator[NDArray[np.uint8]]:
         for packet in chain(islice(keyframes, 0, None, every), [None]):
             for frame in stream.decode(packet):
                 yield _rgb(frame)
+
+
+def segments(path: Path, lengths: Sequence[int], fps: int) -> list[Segment]:
+    """Describe neighbouring segments of a video, without decoding.
+
+    Args:
+        lengths: frames of each segment; what the video holds beyond their sum becomes one more segment.
+        fps: frames per second that the video should have.
+
+    Raises:
+        UserError: if the file is missing or is not a video.
+    """
+    found = []
+    with _opened(path) as container:
+        packets, start = enumerate(_packets(container)), 0
+        for length in (*lengths, None):
+            members = list(islice(packets, length))
+            if length is None and not members:
+                break
+            digest = hashlib.sha256()
+            for _, packet in members:
+                digest.update(bytes(packet))
+            off_grid = (n for n, packet in members if packet.pts != n / (packet.time_base * fps))
+            off = next(off_grid, None)
+            found.append(
+                Segment(
+                    frames=len(members),
+                    begins_with_keyframe=bool(members) and members[0][1].is_keyframe,
+                    off_grid=None if off is None else off - start,
+                    sha256=digest.hexdigest(),
+                )
+            )
+            start += len(members)
+    return found
+
+
+def read_segment_keyframes(path: Path, lengths: Sequence[int], every: int) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+    """Decode each ``every``-th keyframe of each segment, as :func:`read_keyframes` does of a whole video.
+
+    Args:
+        lengths: frames of each segment.
+
+    Yields:
+        Number of the segment and a picture, RGB (height, width, 3) uint8.
+
+    Raises:
+        UserError: if the file is missing or is not a video.
+    """
+    with _opened(path) as container:
+        stream = container.streams.video[0]
+        stream.codec_context.thread_count = 1
+        packets = _packets(container)
+        for number, length in enumerate(lengths):
+            keyframes = (packet for packet in islice(packets, length) if packet.is_keyframe)
+            for position, packet in enumerate(keyframes):
+                if position % every == 0:
+                    for frame in stream.decode(packet):
+                        yield number, _rgb(frame)
+            for frame in stream.decode(None):
+                yield number, _rgb(frame)
+            stream.codec_context.flush_buffers()
 
 
 def first_frame(path: Path) -> NDArray[np.uint8]:

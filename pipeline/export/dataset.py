@@ -9,7 +9,7 @@ import pandas as pd
 from pipeline import __version__
 from pipeline.export.card import card
 from pipeline.export.files import write_data, write_videos
-from pipeline.export.layout import info, video_key
+from pipeline.export.layout import CARD_PATH, info, video_key
 from pipeline.export.metadata import write_episodes, write_json_files, write_tasks
 from pipeline.export.publish import replaced_whole, require_replaceable
 from pipeline.export.selection import select
@@ -78,7 +78,7 @@ def export(
         write_episodes(root, kept, look, rows)
         write_tasks(root, tasks)
         write_json_files(root, description, statistics, {"demomill": __version__, "look": look, "run": run.recipe})
-        (root / "README.md").write_text(card(kept, tasks, description, look))
+        (root / CARD_PATH).write_text(card(kept, tasks, description, look))
         size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
     by_task = {task.id: sum(episode.task.id == task.id for episode in kept) for task in tasks}
     return ExportSummary(root=out, episodes_by_task=by_task, frames=frames, size_bytes=size)

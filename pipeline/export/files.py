@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from pipeline.errors import UserError
+from pipeline.export.digests import rows_digest
 from pipeline.export.layout import (
     COLUMNS,
     DATA_FILE_MB,
@@ -30,7 +31,7 @@ from pipeline.export.selection import Kept
 from pipeline.export.statistics import PixelHistogram, Statistics, as_columns, vector_statistics
 from pipeline.schema import FPS
 from pipeline.store import read_episode
-from pipeline.video import VideoInfo, probe, remux
+from pipeline.video import VideoInfo, probe, remux, segments
 
 EpisodeRow = dict[str, Any]
 """Columns of ``meta/episodes`` for one episode."""
@@ -64,11 +65,12 @@ def write_data(
                 writer.write_table(pa.table([_to_arrow(columns[f.name], f.type) for f in schema], schema=schema))
                 row = {f"data/{name}": value for name, value in place.items()}
                 row |= {"dataset_from_index": start, "dataset_to_index": start + episode.length}
+                row["rows_sha256"] = rows_digest({feature.key: columns[feature.key] for feature in RECORDED})
                 for key, values in columns.items():
                     row |= as_columns(key, vector_statistics(values))
                 rows.append(row)
                 start += episode.length
-    return rows, {feature.key: vector_statistics(_read_column(root, feature.key)) for feature in COLUMNS}
+    return rows, {feature.key: vector_statistics(read_column(root, feature.key)) for feature in COLUMNS}
 
 
 def write_videos(root: Path, kept: Sequence[Kept], camera: str) -> tuple[list[EpisodeRow], Statistics, VideoInfo]:
@@ -103,7 +105,9 @@ def write_videos(root: Path, kept: Sequence[Kept], camera: str) -> tuple[list[Ep
             start += count
     with ThreadPoolExecutor() as pool:
         histograms = list(pool.map(PixelHistogram.of_video, sources))
-    for row, histogram in zip(rows, histograms, strict=True):
+        packets = list(pool.map(lambda source: segments(source, (), FPS)[0].sha256, sources))
+    for row, histogram, digest in zip(rows, histograms, packets, strict=True):
+        row[f"packets_sha256/{key}"] = digest
         row.update(as_columns(key, histogram.statistics()))
     return rows, reduce(add, histograms).statistics(), infos[0]
 
@@ -138,7 +142,8 @@ def _to_arrow(values: NDArray[np.generic], kind: pa.DataType) -> pa.Array:
     return pa.FixedSizeListArray.from_arrays(flat, kind.list_size) if pa.types.is_fixed_size_list(kind) else flat
 
 
-def _read_column(root: Path, key: str) -> NDArray[np.generic]:
+def read_column(root: Path, key: str) -> NDArray[np.generic]:
+    """Values of one column over the whole dataset, (rows, size); scalars have size 1."""
     paths = sorted(root.glob("data/*/*.parquet"))
     column = pa.concat_tables(pq.read_table(path, columns=[key]) for path in paths)[key].combine_chunks()
     values = column.flatten() if pa.types.is_fixed_size_list(column.type) else column

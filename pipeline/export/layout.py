@@ -24,6 +24,7 @@ EPISODES_PATH = "meta/episodes/chunk-000/file-000.parquet"
 TASKS_PATH = "meta/tasks.parquet"
 INFO_PATH = "meta/info.json"
 STATS_PATH = "meta/stats.json"
+CARD_PATH = "README.md"
 MANIFEST_PATH = "meta/demomill.json"
 """Ours: what the dataset was made from; a folder that has it may be replaced by a new export."""
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipeline.export.digests import seal
 from pipeline.export.files import EpisodeRow
 from pipeline.export.layout import EPISODES_PATH, INFO_PATH, MANIFEST_PATH, STATS_PATH, TASKS_PATH
 from pipeline.export.selection import Kept
@@ -66,10 +67,15 @@ def write_tasks(root: Path, tasks: Sequence[Task]) -> None:
 def write_json_files(
     root: Path, info: Mapping[str, Any], statistics: Mapping[str, Statistics], manifest: Mapping[str, Any]
 ) -> None:
-    """Write ``info.json``, ``stats.json`` and our manifest."""
+    """Write ``info.json``, ``stats.json`` and at last our manifest, with the hashes of all other files."""
     plain = {key: {name: value.tolist() for name, value in each.items()} for key, each in statistics.items()}
-    for path, content in ((INFO_PATH, info), (STATS_PATH, plain), (MANIFEST_PATH, manifest)):
-        (root / path).write_text(json.dumps(content, indent=4) + "\n")
+    _write_json(root / INFO_PATH, info)
+    _write_json(root / STATS_PATH, plain)
+    _write_json(root / MANIFEST_PATH, {**manifest, "files": seal(root)})
+
+
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(content, indent=4) + "\n")
 
 
 def _provenance(episode: Kept, number: int, look: str) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Statistics by which policies normalise: exact, over every frame of an episode or of the dataset."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ QUANTILES = {"q01": 0.01, "q10": 0.10, "q50": 0.50, "q90": 0.90, "q99": 0.99}
 Statistics = dict[str, NDArray[np.generic]]
 """``min, max, mean, std``, the quantiles and ``count``, by name."""
 
-_KEYFRAME_STRIDE = 4
+KEYFRAME_STRIDE = 4
 """Neighbouring keyframes are much alike: one in four, two a second, stands for them."""
 
 _PIXEL_STRIDE = 2
@@ -55,9 +56,14 @@ class PixelHistogram:
     @classmethod
     def of_video(cls, path: Path) -> "PixelHistogram":
         """Count the pixels of a sample of a video's keyframes."""
+        return cls.of_images(read_keyframes(path, every=KEYFRAME_STRIDE))
+
+    @classmethod
+    def of_images(cls, pictures: Iterable[NDArray[np.uint8]]) -> "PixelHistogram":
+        """Count a sample of the pixels of pictures (height, width, 3)."""
         counts = np.zeros(3 * 256, dtype=np.int64)
         images = 0
-        for image in read_keyframes(path, every=_KEYFRAME_STRIDE):
+        for image in pictures:
             sample = image[::_PIXEL_STRIDE, ::_PIXEL_STRIDE] + np.arange(0, 3 * 256, 256)
             counts += np.bincount(sample.reshape(-1), minlength=3 * 256)
             images += 1
