@@ -301,7 +301,7 @@ def _opened(path: Path) -> Iterator[InputContainer]:
     except (av.error.InvalidDataError, av.error.EOFError) as error:
         raise UserError(f"{path}: not readable as a video ({error.strerror}); render the episode again") from None
     with container:
-        if not container.streams.video:
+        if not container.streams.video or container.streams.video[0].codec_context is None:
             raise UserError(f"{path}: holds no video; render the episode again")
         yield container
 

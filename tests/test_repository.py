@@ -51,7 +51,7 @@ FORBIDDEN = {
 }
 COMES_WITH = {
     "isaaclab": {"mujoco-warp", "torch", "usd-exchange", "warp-lang"},
-    "lerobot": {"torchcodec"},
+    "lerobot": {"datasets", "torchcodec"},
     "prefect": {"uvicorn"},
 }
 """Parts of a dependency's own interface, at the version that it pins."""

@@ -245,6 +245,26 @@ def export(
     show(result, as_json, table(("task", "episodes"), list(summary.episodes_by_task.items())), done)
 
 
+@app.command(epilog="Example: demomill verify out/dataset --run out/run")
+def verify(
+    dataset: Annotated[Path, typer.Argument(metavar="DATASET", help="Folder of a LeRobot v3.0 dataset.")],
+    run: Annotated[Path | None, typer.Option(help="Run folder that it was exported from, to compare with.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Prove that a dataset is whole and equals what was recorded. Exit code 1 if it does not."""
+    from pipeline.cli.tables import verification_parts
+    from pipeline.cli.terminal import show, working
+
+    with working():
+        from flows.reporter import REPORTER
+        from pipeline.export.verify import verify as examine
+
+        report = examine(dataset, run, lambda check: REPORTER.get().say(f"verify: {check}"))
+    result = report.to_dict()
+    show(result, as_json, *verification_parts(result, [str(finding) for finding in report.all_findings()]))
+    raise typer.Exit(0 if report.passed else 1)
+
+
 @app.command(epilog="Example: demomill generate --out out/demo")
 def generate(
     out: Annotated[Path, typer.Option(help="Run folder; made if it is missing, completed if it is there.")],

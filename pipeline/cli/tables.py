@@ -109,6 +109,21 @@ def summary_parts(summary: Mapping[str, Any]) -> list[RenderableType]:
     ]
 
 
+def verification_parts(result: Mapping[str, Any], findings: Sequence[str]) -> list[RenderableType]:
+    """What ``demomill verify`` checked, from the dictionary of its ``--json``, and found, in words."""
+    rows: list[Sequence[object]] = [
+        (name, len(each["findings"]), f"{each['seconds']:.1f}") for name, each in result["checks"].items()
+    ]
+    rows += [(name, "skipped", "-") for name in result["skipped"]]
+    verdict = "passed" if result["passed"] else f"FAILED, {len(findings)} findings"
+    return [
+        table(("check", "findings", "s"), rows),
+        *(f"{name}: skipped, {why}" for name, why in result["skipped"].items()),
+        *findings,
+        f"{result['dataset']}: {verdict}; {result['episodes']} episodes, {result['frames']} frames",
+    ]
+
+
 def report_table(report: Report) -> Table:
     """What ``demomill doctor`` found."""
     return table(

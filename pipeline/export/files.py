@@ -63,14 +63,14 @@ def write_data(
                 episode = kept[number]
                 columns = _columns(episode, number, start, task_index[episode.task.id])
                 writer.write_table(pa.table([_to_arrow(columns[f.name], f.type) for f in schema], schema=schema))
-                row = {f"data/{name}": value for name, value in place.items()}
+                row: EpisodeRow = {f"data/{name}": value for name, value in place.items()}
                 row |= {"dataset_from_index": start, "dataset_to_index": start + episode.length}
                 row["rows_sha256"] = rows_digest({feature.key: columns[feature.key] for feature in RECORDED})
                 for key, values in columns.items():
                     row |= as_columns(key, vector_statistics(values))
                 rows.append(row)
                 start += episode.length
-    return rows, {feature.key: vector_statistics(read_column(root, feature.key)) for feature in COLUMNS}
+    return rows, {feature.key: vector_statistics(_read_column(root, feature.key)) for feature in COLUMNS}
 
 
 def write_videos(root: Path, kept: Sequence[Kept], camera: str) -> tuple[list[EpisodeRow], Statistics, VideoInfo]:
@@ -142,8 +142,7 @@ def _to_arrow(values: NDArray[np.generic], kind: pa.DataType) -> pa.Array:
     return pa.FixedSizeListArray.from_arrays(flat, kind.list_size) if pa.types.is_fixed_size_list(kind) else flat
 
 
-def read_column(root: Path, key: str) -> NDArray[np.generic]:
-    """Values of one column over the whole dataset, (rows, size); scalars have size 1."""
+def _read_column(root: Path, key: str) -> NDArray[np.generic]:
     paths = sorted(root.glob("data/*/*.parquet"))
     column = pa.concat_tables(pq.read_table(path, columns=[key]) for path in paths)[key].combine_chunks()
     values = column.flatten() if pa.types.is_fixed_size_list(column.type) else column

@@ -28,6 +28,8 @@ CARD_PATH = "README.md"
 MANIFEST_PATH = "meta/demomill.json"
 """Ours: what the dataset was made from; a folder that has it may be replaced by a new export."""
 
+_VIDEO_PREFIX = "observation.images."
+
 RECORDED: tuple[Feature, ...] = tuple(feature for feature in FEATURES if feature.export)
 BOOKKEEPING: tuple[Feature, ...] = (
     Feature("timestamp", "float32"),
@@ -48,7 +50,12 @@ def arrow_schema() -> pa.Schema:
 
 def video_key(camera: str) -> str:
     """Feature key of a camera."""
-    return f"observation.images.{camera}"
+    return f"{_VIDEO_PREFIX}{camera}"
+
+
+def camera_name(key: str) -> str:
+    """Camera of a feature key."""
+    return key.removeprefix(_VIDEO_PREFIX)
 
 
 def chunk_and_file(number: int) -> dict[str, int]:

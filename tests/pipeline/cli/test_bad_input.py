@@ -207,3 +207,7 @@ def test_unforeseen_error_is_one_line_and_a_log(demomill, tmp_path, monkeypatch)
     assert "KeyError" in answer.complaint
     log = Path(answer.complaint.rpartition("details are in ")[2])
     assert "Traceback" in log.read_text()
+
+
+def test_verify_needs_a_dataset(demomill, tmp_path):
+    bad(demomill("verify", tmp_path), str(tmp_path), "no LeRobot dataset here", "demomill export")

@@ -16,7 +16,20 @@ from randomization.draws import COMPETENCE
 from tests.flows.fake_worker import fake_worker
 from tests.pipeline.factories import make_episode, write_run
 
-COMMANDS = ("tasks", "record", "yield", "check", "qc", "review", "render", "strips", "export", "generate", "doctor")
+COMMANDS = (
+    "tasks",
+    "record",
+    "yield",
+    "check",
+    "qc",
+    "review",
+    "render",
+    "strips",
+    "export",
+    "verify",
+    "generate",
+    "doctor",
+)
 HEAVY = ("torch", "isaaclab", "lerobot", "prefect", "pandas", "mujoco", "trimesh", "matplotlib")
 
 
