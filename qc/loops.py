@@ -11,21 +11,29 @@ from qc.episodes import Episode
 _NEARLY_ALL = 0.9
 
 
-def without_loops(episodes: Sequence[Episode]) -> list[Episode]:
-    """Episodes as if each had gone straight on; those that make no loop are returned as they are.
+Loop = tuple[str, int, int]
+"""Phase that is entered again, and the rows (end exclusive) that led back to it."""
+
+
+def find_loops(episodes: Sequence[Episode]) -> list[list[Loop]]:
+    """Loops of each episode, in order.
 
     A loop leads from a phase, through others, back to it, where nine in ten successes of the task enter that phase once
     at most and some do. Of a phase that is entered again the last time counts, as in loop-erased walks.
     """
-    looped: dict[str, list[Episode]] = {}
+    by_task: dict[str, list[Episode]] = {}
     for episode in episodes:
-        looped.setdefault(episode.task, []).append(episode)
-    once = {task: _entered_once(mine) for task, mine in looped.items()}
-    return [_straight(e, once[e.task]) for e in episodes]
+        by_task.setdefault(episode.task, []).append(episode)
+    once = {task: _entered_once(mine) for task, mine in by_task.items()}
+    return [_loops(e, once[e.task]) for e in episodes]
 
 
-def loops(episode: Episode, once: set[str]) -> list[tuple[str, int, int]]:
-    """Phase that is entered again, and the rows (end exclusive) that led back to it, in order."""
+def without_loops(episodes: Sequence[Episode]) -> list[Episode]:
+    """Episodes as if each had gone straight on; those that make no loop are returned as they are."""
+    return [_cut(e, found) if found else e for e, found in zip(episodes, find_loops(episodes), strict=True)]
+
+
+def _loops(episode: Episode, once: set[str]) -> list[Loop]:
     path: list[Mapping[str, Any]] = []
     found = []
     for span in sorted(episode.phase_spans, key=lambda s: int(s["start"])):
@@ -43,11 +51,8 @@ def _entered_once(episodes: Sequence[Episode]) -> set[str]:
     return {phase for phase in set().union(*counts) if np.mean([c[phase] <= 1 for c in counts]) >= _NEARLY_ALL}
 
 
-def _straight(episode: Episode, once: set[str]) -> Episode:
-    found = loops(episode, once)
-    if not found:
-        return episode
+def _cut(episode: Episode, loops: Sequence[Loop]) -> Episode:
     kept = np.ones(episode.length, dtype=bool)
-    for _, start, end in found:
+    for _, start, end in loops:
         kept[start:end] = False
     return episode.cut(np.flatnonzero(kept))

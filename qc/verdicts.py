@@ -21,7 +21,7 @@ from qc.filters.near_duplicates import NearDuplicatesFilter
 from qc.filters.neighbours import NeighboursFilter
 from qc.filters.phases import PhasesFilter
 from qc.filters.roughness import JitterFilter, SpikesFilter
-from qc.loops import without_loops
+from qc.loops import find_loops, without_loops
 from qc.settings import Settings
 from qc.table import DROP, INTEGRITY, KEEP, NOT_ASSESSED, OUTCOME, REVIEW, make_table
 from qc.ways import ways_to_take_hold
@@ -164,6 +164,9 @@ class _Judge:
         episodes = tuple(self.cases[i].episode for i in rows)
         chance: Mapping[str, Any] = {"false_alarm": s.false_alarm, "seed": s.seed}
         lengths = np.array([e.length for e in without_loops(episodes)])
+        for i, loops in zip(rows, find_loops(episodes), strict=True):
+            told = [f"rows {start} to {end - 1} lead back to {phase}: not compared" for phase, start, end in loops]
+            self.cases[i].sentences += told
         self._judge(NearDuplicatesFilter(s.copy_distance), episodes, rows, share=1.0)
         self._judge_idle(episodes, rows)
         self._judge(LengthFilter(s.length_min_episodes, s.length_floor, **chance), lengths, rows)

@@ -61,4 +61,6 @@ def test_a_correction_is_kept(seed):
     for i in chosen:
         episodes[i] = corrected(episodes[i])
     after = assess(episodes).set_index("episode_id")
-    assert after.loc[[episodes[i].id for i in chosen], "verdict"].tolist() == ["keep"] * len(chosen)
+    after = after.loc[[episodes[i].id for i in chosen]]
+    assert after["verdict"].tolist() == ["keep"] * len(chosen)
+    assert after["explanation"].str.contains("lead back to transport").all()
