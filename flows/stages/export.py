@@ -1,46 +1,65 @@
 """Build the dataset."""
 
-import json
+from collections.abc import Sequence
 from pathlib import Path
-
-import pyarrow.parquet as pq
 
 from flows.reporter import REPORTER
 from flows.stages.files import RunFiles
-from pipeline import __version__
-from pipeline.export import ExportSummary
+from pipeline.export import Choice, ExportSummary
 from pipeline.export import export as export_run
-from pipeline.export.layout import EPISODES_PATH, MANIFEST_PATH
-from pipeline.export.selection import select
+from pipeline.export import is_current as is_current_export
+from pipeline.export.selection import read_keep_list
 from pipeline.render.cameras import CAMERAS
 from pipeline.store import Run
 
 
-def export(root: Path, out: Path, *, look: str = "plain") -> ExportSummary:
+def choose(
+    root: Path,
+    tasks: Sequence[str] | None = None,
+    looks: Sequence[str] | None = None,
+    quota: int = 1,
+    keep_list: Path | None = None,
+    *,
+    test_fraction: float = 0.0,
+    privileged: bool = True,
+) -> Choice:
+    """What to export of a run, from the options of a command.
+
+    Args:
+        quota: least number of kept episodes of each task.
+        keep_list: text file of content hashes.
+
+    Raises:
+        UserError: if an option makes no sense or the run or the keep-list cannot be read.
+    """
+    recorded = dict.fromkeys(folder.parent.name for folder in Run(root).folders())
+    return Choice(
+        cameras=tuple(CAMERAS),
+        looks=tuple(looks or ("plain",)),
+        tasks=tuple(tasks) if tasks else None,
+        quota=dict.fromkeys(tasks or recorded, quota) if quota > 1 else {},
+        keep_list=None if keep_list is None else read_keep_list(keep_list),
+        test_fraction=test_fraction,
+        privileged=privileged,
+    )
+
+
+def export(root: Path, out: Path, choice: Choice | None = None) -> ExportSummary:
     """Build the dataset of the episodes that a run's verdicts keep, or of all successes where it has none."""
     reporter = REPORTER.get()
     reporter.begin("export", 1)
-    summary = export_run(root, out, RunFiles(root).read_verdicts(), cameras=tuple(CAMERAS), look=look)
+    summary = export_run(root, out, RunFiles(root).read_verdicts(), choice or Choice(cameras=tuple(CAMERAS)))
     reporter.advance("export")
     return summary
 
 
-def is_current(root: Path, out: Path, *, look: str = "plain") -> bool:
+def is_current(root: Path, out: Path) -> bool:
     """Whether a dataset was built by this version, from the episodes that are kept now and after their last rendering.
 
     Raises:
         UserError: if a kept episode is not rendered or the verdicts do not fit the run.
     """
-    manifest = out / MANIFEST_PATH
-    if not manifest.is_file() or json.loads(manifest.read_text())["demomill"] != __version__:
-        return False
-    kept = select(Run(root), RunFiles(root).read_verdicts(), tuple(CAMERAS), look)
-    rendered = max(video.stat().st_mtime for episode in kept for video in episode.videos.values())
-    there = pq.read_table(out / EPISODES_PATH, columns=["content_hash", "verdict", "look"]).to_pylist()
-    wanted = [
-        {"content_hash": episode.meta["content_hash"], "verdict": episode.verdict, "look": look} for episode in kept
-    ]
-    return there == wanted and manifest.stat().st_mtime > rendered
+    return is_current_export(root, out, RunFiles(root).read_verdicts(), Choice(cameras=tuple(CAMERAS)))
 
 
 def refresh(root: Path, out: Path) -> int:

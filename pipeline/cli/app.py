@@ -229,7 +229,18 @@ def strips(
 def export(
     run: RunFolder,
     out: Annotated[Path, typer.Option(help="Dataset folder; an earlier export there is replaced.")],
-    look: Annotated[str, typer.Option(help="Which rendering to export.")] = "plain",
+    task: Annotated[
+        list[str] | None, typer.Option(metavar="TASK", help="Task id, may be repeated. [default: all recorded]")
+    ] = None,
+    look: Annotated[
+        list[str] | None, typer.Option(metavar="LOOK", help="Rendering, may be repeated. [default: plain]")
+    ] = None,
+    quota: Annotated[int, typer.Option(min=1, help="Least number of kept episodes of each task.")] = 1,
+    keep_list: Annotated[
+        Path | None, typer.Option(help="Text file of content hashes: just these, and all of them.")
+    ] = None,
+    test_fraction: Annotated[float, typer.Option(help="Part of the seeds that forms the split `test`.")] = 0.0,
+    privileged: Annotated[bool, typer.Option(help="Export what only a simulator knows, too.")] = True,
     as_json: Json = False,
 ) -> None:
     """Build a LeRobot v3.0 dataset of the rendered episodes that `demomill qc` kept, else of all successes."""
@@ -237,9 +248,11 @@ def export(
     from pipeline.cli.terminal import show, working
 
     with working():
+        from flows.stages.export import choose
         from flows.stages.export import export as build
 
-        summary = build(run, out, look=look)
+        choice = choose(run, task, look, quota, keep_list, test_fraction=test_fraction, privileged=privileged)
+        summary = build(run, out, choice)
     result = {**asdict(summary), "root": str(summary.root), "episodes": summary.episodes}
     done = f"{out}: {summary.episodes} episodes, {summary.frames} frames, {summary.size_bytes / 1e6:.1f} MB"
     show(result, as_json, table(("task", "episodes"), list(summary.episodes_by_task.items())), done)

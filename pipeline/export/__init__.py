@@ -3,6 +3,7 @@
 LeRobot's reader is the judge of what is written here; its writer would decode and encode every picture again.
 """
 
-from pipeline.export.dataset import ExportSummary, export
+from pipeline.export.dataset import ExportSummary, export, is_current
+from pipeline.export.selection import Choice
 
-__all__ = ["ExportSummary", "export"]
+__all__ = ["Choice", "ExportSummary", "export", "is_current"]

@@ -17,8 +17,8 @@ $front
 ---
 # Demonstrations of contact-rich assembly
 
-Scripted experts in simulation: $episodes episodes, $frames frames at $fps Hz, robot `$robot`, pictures in the look
-`$look`. LeRobot format $version.
+Scripted experts in simulation: $episodes episodes, $frames frames at $fps Hz, robot `$robot`. Looks of the
+pictures: $looks. Splits, by seed, as ranges of episodes: $splits. LeRobot format $version.
 
 ## Tasks
 
@@ -48,7 +48,7 @@ print(episode["episode_id"], episode["seed"], episode["draws"])
 """)
 
 
-def card(kept: Sequence[Kept], tasks: Sequence[Task], info: Mapping[str, Any], look: str) -> str:
+def card(kept: Sequence[Kept], tasks: Sequence[Task], info: Mapping[str, Any], looks: Sequence[str]) -> str:
     """Text of the card: front matter for the Hub, then what is inside and how to load it."""
     front = DatasetCardData(
         tags=["LeRobot", "demomill", "simulation", "assembly"],
@@ -62,7 +62,8 @@ def card(kept: Sequence[Kept], tasks: Sequence[Task], info: Mapping[str, Any], l
         frames=info["total_frames"],
         fps=FPS,
         robot=ROBOT_TYPE,
-        look=look,
+        looks=", ".join(f"`{look}`" for look in looks),
+        splits=", ".join(f"`{name}` {span}" for name, span in info["splits"].items()),
         version=info["codebase_version"],
         tasks=_table(
             ("task", "instruction", "episodes", "frames"),

@@ -12,24 +12,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from pipeline.errors import UserError
 from pipeline.export.digests import rows_digest
 from pipeline.export.layout import (
-    COLUMNS,
+    BOOKKEEPING,
     DATA_FILE_MB,
     DATA_PATH,
-    RECORDED,
-    ROW_BYTES,
+    PROVENANCE,
     VIDEO_FILE_MB,
     VIDEO_FILE_S,
     VIDEO_PATH,
     arrow_schema,
     chunk_and_file,
+    row_bytes,
     video_key,
 )
 from pipeline.export.selection import Kept
 from pipeline.export.statistics import PixelHistogram, Statistics, as_columns, vector_statistics
-from pipeline.schema import FPS
+from pipeline.schema import FPS, Feature
 from pipeline.store import read_episode
 from pipeline.video import VideoInfo, probe, remux, segments
 
@@ -37,14 +36,16 @@ EpisodeRow = dict[str, Any]
 """Columns of ``meta/episodes`` for one episode."""
 
 _MIB = 2**20
+_BOOKKEEPING = {feature.key for feature in BOOKKEEPING}
 
 
 def write_data(
-    root: Path, kept: Sequence[Kept], task_index: Mapping[str, int]
+    root: Path, kept: Sequence[Kept], features: Sequence[Feature], task_index: Mapping[str, int]
 ) -> tuple[list[EpisodeRow], dict[str, Statistics]]:
     """Write every row of every episode; one row group an episode, so that an episode can be read alone.
 
     Args:
+        features: columns to write.
         task_index: index of each task id.
 
     Returns:
@@ -54,23 +55,25 @@ def write_data(
         DamagedEpisode: if an episode does not read back as it was committed.
     """
     rows: list[EpisodeRow] = []
-    schema, start = arrow_schema(), 0
-    loads = [(episode.length * ROW_BYTES,) for episode in kept]
+    schema, start = arrow_schema(features), 0
+    loads = [(episode.length * row_bytes(features),) for episode in kept]
     for file, members in enumerate(_cut(loads, (DATA_FILE_MB * _MIB,))):
         place = chunk_and_file(file)
         with pq.ParquetWriter(_make_room(root / DATA_PATH.format(**place)), schema, compression="snappy") as writer:
             for number in members:
                 episode = kept[number]
-                columns = _columns(episode, number, start, task_index[episode.task.id])
+                columns = _columns(episode, features, number, start, task_index[episode.task.id])
                 writer.write_table(pa.table([_to_arrow(columns[f.name], f.type) for f in schema], schema=schema))
                 row: EpisodeRow = {f"data/{name}": value for name, value in place.items()}
                 row |= {"dataset_from_index": start, "dataset_to_index": start + episode.length}
-                row["rows_sha256"] = rows_digest({feature.key: columns[feature.key] for feature in RECORDED})
+                row["rows_sha256"] = rows_digest(
+                    {key: values for key, values in columns.items() if key not in _BOOKKEEPING}
+                )
                 for key, values in columns.items():
                     row |= as_columns(key, vector_statistics(values))
                 rows.append(row)
                 start += episode.length
-    return rows, {feature.key: vector_statistics(_read_column(root, feature.key)) for feature in COLUMNS}
+    return rows, {feature.key: vector_statistics(_read_column(root, feature.key)) for feature in features}
 
 
 def write_videos(root: Path, kept: Sequence[Kept], camera: str) -> tuple[list[EpisodeRow], Statistics, VideoInfo]:
@@ -80,7 +83,7 @@ def write_videos(root: Path, kept: Sequence[Kept], camera: str) -> tuple[list[Ep
         Place and statistics of each episode's video; statistics over the dataset; a description of the first file.
 
     Raises:
-        UserError: if a video has more or fewer frames than its episode has rows, or other settings than the rest.
+        UserError: if a video is off the frame grid, reordered, or does not begin with a keyframe.
     """
     key = video_key(camera)
     sources = [episode.videos[camera] for episode in kept]
@@ -92,14 +95,7 @@ def write_videos(root: Path, kept: Sequence[Kept], camera: str) -> tuple[list[Ep
         target = _make_room(root / VIDEO_PATH.format(video_key=key, **place))
         counts = remux([sources[number] for number in members], target, FPS)
         infos.append(probe(target))
-        if not infos[-1].joins(infos[0]):
-            raise UserError(f"{sources[members[0]]}: encoded with other settings than {sources[0]}; render both again")
-        for number, count in zip(members, counts, strict=True):
-            if count != kept[number].length:
-                raise UserError(
-                    f"{kept[number].folder.name}: {sources[number].name} has {count} frames but the episode has "
-                    f"{kept[number].length} rows; delete that video and run `demomill render` again"
-                )
+        for count in counts:
             span = {"from_timestamp": start / FPS, "to_timestamp": (start + count) / FPS}
             rows.append({f"videos/{key}/{name}": value for name, value in (place | span).items()})
             start += count
@@ -124,17 +120,21 @@ def _cut(loads: Sequence[Sequence[float]], limits: Sequence[float]) -> list[rang
     return [*files, range(first, len(loads))]
 
 
-def _columns(episode: Kept, number: int, start: int, task_index: int) -> dict[str, NDArray[np.generic]]:
+def _columns(
+    episode: Kept, features: Sequence[Feature], number: int, start: int, task_index: int
+) -> dict[str, NDArray[np.generic]]:
     frames = read_episode(episode.folder).frames
     step = np.arange(episode.length)
-    return {
-        **{feature.key: frames[feature.key] for feature in RECORDED},
+    columns = {
+        **frames,
+        **{feature.key: np.full_like(step, episode.meta[feature.key]) for feature in PROVENANCE},
         "timestamp": (step / FPS).astype(np.float32),
         "frame_index": step,
         "episode_index": np.full_like(step, number),
         "index": start + step,
         "task_index": np.full_like(step, task_index),
     }
+    return {feature.key: columns[feature.key] for feature in features}
 
 
 def _to_arrow(values: NDArray[np.generic], kind: pa.DataType) -> pa.Array:

@@ -1,6 +1,7 @@
 """Names, places and columns of a LeRobot v3.0 dataset."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ VIDEO_FILE_MB = 200
 VIDEO_FILE_S = 1000.0
 """Readers hold times as float32: much beyond this, a frame's time leaves LeRobot's tolerance of 1e-4 s."""
 
+_VIDEO_PREFIX = "observation.images."
+
 DATA_PATH = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
 VIDEO_PATH = "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4"
 EPISODES_PATH = "meta/episodes/chunk-000/file-000.parquet"
@@ -28,9 +31,9 @@ CARD_PATH = "README.md"
 MANIFEST_PATH = "meta/demomill.json"
 """Ours: what the dataset was made from; a folder that has it may be replaced by a new export."""
 
-_VIDEO_PREFIX = "observation.images."
+PROVENANCE: tuple[Feature, ...] = (Feature("seed", "int64"), Feature("attempt", "int64"))
+"""Of the whole episode, repeated in its rows: readers that see rows alone can group and split by them."""
 
-RECORDED: tuple[Feature, ...] = tuple(feature for feature in FEATURES if feature.export)
 BOOKKEEPING: tuple[Feature, ...] = (
     Feature("timestamp", "float32"),
     Feature("frame_index", "int64"),
@@ -38,14 +41,26 @@ BOOKKEEPING: tuple[Feature, ...] = (
     Feature("index", "int64"),
     Feature("task_index", "int64"),
 )
-COLUMNS = (*RECORDED, *BOOKKEEPING)
-ROW_BYTES = sum(np.dtype(feature.dtype).itemsize * (len(feature.names) or 1) for feature in COLUMNS)
-"""Size of one row, uncompressed."""
 
 
-def arrow_schema() -> pa.Schema:
+def recorded(privileged: bool = True) -> tuple[Feature, ...]:
+    """Columns that the recorder wrote; without ``privileged``, those that a real robot could have."""
+    return tuple(f for f in FEATURES if f.export and (privileged or not f.key.startswith("privileged.")))
+
+
+def all_columns(privileged: bool = True) -> tuple[Feature, ...]:
+    """Columns of the data files, in order."""
+    return (*recorded(privileged), *PROVENANCE, *BOOKKEEPING)
+
+
+def row_bytes(columns: Sequence[Feature]) -> int:
+    """Size of one row, uncompressed."""
+    return sum(np.dtype(feature.dtype).itemsize * (len(feature.names) or 1) for feature in columns)
+
+
+def arrow_schema(columns: Sequence[Feature]) -> pa.Schema:
     """Schema of the data files."""
-    return pa.schema([(feature.key, _arrow_type(feature)) for feature in COLUMNS])
+    return pa.schema([(feature.key, _arrow_type(feature)) for feature in columns])
 
 
 def video_key(camera: str) -> str:
@@ -64,17 +79,25 @@ def chunk_and_file(number: int) -> dict[str, int]:
     return {"chunk_index": chunk, "file_index": file}
 
 
-def info(videos: Mapping[str, VideoInfo], episodes: int, frames: int, tasks: int) -> dict[str, Any]:
-    """Content of ``meta/info.json``; ``videos`` maps each camera to a description of its files."""
+def info(
+    videos: Mapping[str, VideoInfo], columns: Sequence[Feature], splits: Mapping[str, int], frames: int, tasks: int
+) -> dict[str, Any]:
+    """Content of ``meta/info.json``.
+
+    Args:
+        videos: of each camera, a description of its files.
+        splits: number of episodes of each split, in the order in which they lie.
+    """
+    ends = list(accumulate(splits.values(), initial=0))
     features: dict[str, Any] = {video_key(camera): _video_feature(video) for camera, video in videos.items()}
-    for feature in COLUMNS:
+    for feature in columns:
         names = list(feature.names) or None
         features[feature.key] = {"dtype": feature.dtype, "shape": list(feature.shape or (1,)), "names": names}
     return {
         "codebase_version": CODEBASE_VERSION,
         "fps": FPS,
         "features": features,
-        "total_episodes": episodes,
+        "total_episodes": ends[-1],
         "total_frames": frames,
         "total_tasks": tasks,
         "chunks_size": FILES_PER_CHUNK,
@@ -83,7 +106,7 @@ def info(videos: Mapping[str, VideoInfo], episodes: int, frames: int, tasks: int
         "data_path": DATA_PATH,
         "video_path": VIDEO_PATH,
         "robot_type": ROBOT_TYPE,
-        "splits": {"train": f"0:{episodes}"},
+        "splits": {name: f"{a}:{b}" for name, (a, b) in zip(splits, pairwise(ends), strict=True)},
     }
 
 

@@ -35,22 +35,27 @@ _PROVENANCE = pa.schema(
         "verdict": pa.string(),
         "content_hash": pa.string(),
         "look": pa.string(),
+        "split": pa.string(),
         "phases": pa.list_(pa.string()),
         "draws": pa.string(),
         "versions": pa.string(),
         "engine": pa.string(),
+        "rendering": pa.string(),
     }
 )
-"""LeRobot's own columns that speak of no file, then ours; the last three are JSON text."""
+"""LeRobot's own columns that speak of no file, then ours; the last four are JSON text.
+
+``rendering`` is null where nothing tells how the pictures were made.
+"""
 
 
-def write_episodes(root: Path, kept: Sequence[Kept], look: str, files: Sequence[EpisodeRow]) -> None:
+def write_episodes(root: Path, kept: Sequence[Kept], files: Sequence[EpisodeRow]) -> None:
     """Write ``meta/episodes``: of each episode what it is, where it lies and its statistics.
 
     Args:
         files: of each episode, the columns that say where it lies and its statistics.
     """
-    rows = [_provenance(episode, number, look) for number, episode in enumerate(kept)]
+    rows = [_provenance(episode, number) for number, episode in enumerate(kept)]
     columns = {field.name: pa.array([row[field.name] for row in rows], field.type) for field in _PROVENANCE}
     columns |= {name: pa.array([row[name] for row in files]) for name in files[0]}
     path = root / EPISODES_PATH
@@ -78,7 +83,7 @@ def _write_json(path: Path, content: Mapping[str, Any]) -> None:
     path.write_text(json.dumps(content, indent=4) + "\n")
 
 
-def _provenance(episode: Kept, number: int, look: str) -> dict[str, Any]:
+def _provenance(episode: Kept, number: int) -> dict[str, Any]:
     meta = episode.meta
     same = ("length", "run_seed", "attempt", "seed", "env_index", "outcome", "reason", "content_hash", "phases")
     return {
@@ -89,7 +94,15 @@ def _provenance(episode: Kept, number: int, look: str) -> dict[str, Any]:
         "episode_id": meta["id"],
         "task_id": episode.task.id,
         "verdict": episode.verdict,
-        "look": look,
+        "look": episode.look,
+        "split": episode.split,
+        "rendering": _rendering(episode),
         **{name: meta[name] for name in same},
         **{name: canonical_json(meta[name]) for name in ("draws", "versions", "engine")},
     }
+
+
+def _rendering(episode: Kept) -> str | None:
+    """How its pictures were made: renderer, cameras and every value of the look."""
+    sidecar = episode.folder / f"{episode.look}.json"
+    return canonical_json(json.loads(sidecar.read_text())["settings"]) if sidecar.is_file() else None

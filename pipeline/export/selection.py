@@ -1,20 +1,70 @@
 """Which episodes go into a dataset, in which order, and whether all that they need is there."""
 
+import hashlib
+import math
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from pipeline.errors import UserError
+from pipeline.export.sources import require_videos
 from pipeline.store import Run, read_meta
 from pipeline.tasks import CATALOGUE, Task, get_task
 
 KEEP = "keep"
 NOT_ASSESSED = "not assessed"
+TRAIN = "train"
+TEST = "test"
 
 _VERDICT_COLUMNS = ("episode_id", "task", "content_hash", "verdict")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What of a run goes into a dataset, and how.
+
+    Attributes:
+        cameras: names of the cameras.
+        looks: which renderings; each kept motion is exported once in every look.
+        tasks: task ids; None takes every task that was recorded.
+        quota: least number of kept motions, by task id.
+        keep_list: content hashes of the motions to take, all of which must be there; None takes all that are kept.
+        test_fraction: part of the seeds, from 0 to 1, whose episodes form the split ``test``.
+        privileged: whether the columns ``privileged.*`` are exported.
+    """
+
+    cameras: tuple[str, ...] = ("front", "wrist")
+    looks: tuple[str, ...] = ("plain",)
+    tasks: tuple[str, ...] | None = None
+    quota: Mapping[str, int] = field(default_factory=dict)
+    keep_list: frozenset[str] | None = None
+    test_fraction: float = 0.0
+    privileged: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.test_fraction < 1.0:
+            raise UserError(f"--test-fraction is {self.test_fraction:g}; it must be at least 0 and less than 1")
+        for name in ("cameras", "looks"):
+            values = getattr(self, name)
+            if not values or len(set(values)) < len(values):
+                raise UserError(f"{name} are {', '.join(values) or 'none'}; give each once, and at least one")
+        for task in (*(self.tasks or ()), *self.quota):
+            get_task(task)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the manifest: what decides which columns and episodes there are, and their order."""
+        made = {name: value for name, value in asdict(self).items() if name not in ("quota", "keep_list", "tasks")}
+        return made | {"cameras": list(self.cameras), "looks": list(self.looks)}
+
+    def split(self, seed: int) -> str:
+        """Split of every episode with this seed, whatever its look and whatever else is exported."""
+        digest = hashlib.sha256(f"split/{seed}".encode()).digest()
+        return TEST if int.from_bytes(digest[:8], "little") < self.test_fraction * 2**64 else TRAIN
 
 
 @dataclass(frozen=True)
@@ -24,6 +74,8 @@ class Kept:
     Attributes:
         meta: content of its ``episode.json``.
         verdict: what quality control said of it.
+        look: name of its rendering.
+        split: ``train`` or ``test``.
         videos: one file a camera.
     """
 
@@ -31,6 +83,8 @@ class Kept:
     meta: Mapping[str, Any]
     task: Task
     verdict: str
+    look: str
+    split: str
     videos: Mapping[str, Path]
 
     @property
@@ -39,43 +93,82 @@ class Kept:
         return int(self.meta["length"])
 
 
-def select(run: Run, verdicts: pd.DataFrame | None, cameras: Sequence[str], look: str) -> list[Kept]:
-    """Episodes to export, in order of task (as in the catalogue), run seed and attempt.
+def read_keep_list(path: Path) -> frozenset[str]:
+    """Content hashes from a text file, one a line; what follows ``#`` is a comment.
+
+    Raises:
+        UserError: if the file cannot be read or a line is no content hash.
+    """
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: cannot be read as a keep-list ({error})") from None
+    hashes = set()
+    for number, line in enumerate(lines, 1):
+        entry = line.partition("#")[0].strip()
+        if entry and not re.fullmatch(r"[0-9a-f]{64}", entry):
+            raise UserError(f"{path}: line {number} is {entry!r}, no content hash of 64 hexadecimal digits")
+        hashes |= {entry} - {""}
+    return frozenset(hashes)
+
+
+def select(run: Run, verdicts: pd.DataFrame | None, choice: Choice) -> list[Kept]:
+    """Episodes to export, in order of split, task (as in the catalogue), run seed, attempt and look.
 
     Args:
         verdicts: one row an episode with ``episode_id``, ``task``, ``content_hash`` and ``verdict``, of which those
             with verdict ``keep`` are taken; None takes every success of the run.
 
     Raises:
-        UserError: if the verdicts do not fit the run, a video is missing, or nothing is left to export.
+        UserError: if the verdicts do not fit the run, a listed episode is gone, a task is empty or below its quota, a
+            video is missing or unlike the others, or nothing is left to export.
     """
-    found = _successes(run) if verdicts is None else _keepers(run, verdicts)
-    kept = [
-        Kept(
-            folder=folder,
-            meta=meta,
-            task=get_task(meta["task"]),
-            verdict=verdict,
-            videos={camera: folder / f"{look}.{camera}.mp4" for camera in cameras},
-        )
-        for folder, meta, verdict in found
-    ]
-    if not kept:
+    found = list(_successes(run) if verdicts is None else _keepers(run, verdicts))
+    found = [each for each in found if choice.tasks is None or each.meta["task"] in choice.tasks]
+    if choice.keep_list is not None:
+        found = _listed(found, choice.keep_list, run)
+    if not found:
         told = "no successful episode in it" if verdicts is None else f"none of the {len(verdicts)} verdicts is keep"
         raise UserError(f"{run.root}: nothing to export, {told}; record more episodes with `demomill record`")
-    _require_videos(kept, run)
+    _require_enough(found, run, choice)
+    kept = [
+        Kept(
+            folder=each.folder,
+            meta=each.meta,
+            task=get_task(each.meta["task"]),
+            verdict=each.verdict,
+            look=look,
+            split=choice.split(int(each.meta["seed"])),
+            videos={camera: each.folder / f"{look}.{camera}.mp4" for camera in choice.cameras},
+        )
+        for each in found
+        for look in choice.looks
+    ]
+    if not any(episode.split == TRAIN for episode in kept):
+        raise UserError(
+            f"{run.root}: all {len(found)} seeds fall into the split test; give a smaller --test-fraction than "
+            f"{choice.test_fraction:g}, or record more"
+        )
+    require_videos([(episode.folder, episode.length, episode.videos) for episode in kept], run.root)
     rank = {task: n for n, task in enumerate(CATALOGUE)}
-    return sorted(kept, key=lambda e: (rank[e.task.id], e.meta["run_seed"], e.meta["attempt"]))
+    return sorted(
+        kept,
+        key=lambda e: (e.split == TEST, rank[e.task.id], e.meta["run_seed"], e.meta["attempt"], e.look),
+    )
 
 
-_Found = tuple[Path, Mapping[str, Any], str]
+@dataclass(frozen=True)
+class _Found:
+    folder: Path
+    meta: Mapping[str, Any]
+    verdict: str
 
 
 def _successes(run: Run) -> Iterator[_Found]:
     for folder in run.folders():
         meta = read_meta(folder)
         if meta["outcome"] == "success":
-            yield folder, meta, NOT_ASSESSED
+            yield _Found(folder, meta, NOT_ASSESSED)
 
 
 def _keepers(run: Run, verdicts: pd.DataFrame) -> Iterator[_Found]:
@@ -95,13 +188,31 @@ def _keepers(run: Run, verdicts: pd.DataFrame) -> Iterator[_Found]:
                 f"{row.episode_id}: its verdict was given to other content ({row.content_hash}, "
                 f"now {meta['content_hash']}); run `demomill qc` again"
             )
-        yield folder, meta, str(row.verdict)
+        yield _Found(folder, meta, str(row.verdict))
 
 
-def _require_videos(kept: Sequence[Kept], run: Run) -> None:
-    missing = [video for episode in kept for video in episode.videos.values() if not video.is_file()]
-    if missing:
+def _listed(found: Sequence[_Found], keep_list: frozenset[str], run: Run) -> list[_Found]:
+    gone = keep_list - {each.meta["content_hash"] for each in found}
+    if gone:
         raise UserError(
-            f"{missing[0].parent.name}: {missing[0].name} is missing ({len(missing)} videos in all); "
-            f"run `demomill render` on {run.root}, then export again"
+            f"{min(gone)}: on the keep-list but not among the kept episodes of {run.root} ({len(gone)} of "
+            f"{len(keep_list)} are gone); record the same seeds again, or see `demomill review list {run.root}`"
         )
+    return [each for each in found if each.meta["content_hash"] in keep_list]
+
+
+def _require_enough(found: Sequence[_Found], run: Run, choice: Choice) -> None:
+    """No task without an episode, none below its quota."""
+    attempted = Counter(folder.parent.name for folder in run.folders())
+    kept = Counter(str(each.meta["task"]) for each in found)
+    listed = choice.keep_list is not None and choice.tasks is None
+    wanted = choice.tasks or (tuple(kept) if listed else tuple(attempted))
+    for task in dict.fromkeys((*wanted, *choice.quota)):
+        least = max(1, choice.quota.get(task, 1))
+        if kept[task] < least:
+            more = math.ceil(1.1 * attempted[task] * least / max(1, kept[task])) or least
+            raise UserError(
+                f"{task}: {kept[task]} of its {attempted[task]} attempts kept, {least} needed; run `demomill record "
+                f"--task {task} --episodes {more} --out {run.root}` with the run's other options, then `demomill qc` "
+                "and `demomill render`, or choose other tasks with --task"
+            )

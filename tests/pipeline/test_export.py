@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.errors import UserError
-from pipeline.export import export
+from pipeline.export import Choice, export
 from pipeline.export.files import _cut
 from pipeline.export.publish import replaced_whole
 from pipeline.export.statistics import PixelHistogram, vector_statistics
@@ -194,7 +194,7 @@ def test_a_second_export_has_the_same_bytes(run: Run, dataset_root: Path, tmp_pa
 
 
 def test_without_verdicts_every_success_is_exported(run: Run, tmp_path: Path) -> None:
-    summary = export(run.root, tmp_path / "out", cameras=["wrist"])
+    summary = export(run.root, tmp_path / "out", choice=Choice(cameras=("wrist",)))
     assert summary.episodes == 4
     table = pq.read_table(summary.root / "meta/episodes/chunk-000/file-000.parquet", columns=["verdict"])
     assert set(table["verdict"].to_pylist()) == {"not assessed"}
@@ -249,7 +249,10 @@ def test_verdicts_that_do_not_fit_are_refused(small: tuple[Run, Path]) -> None:
 def test_an_unrendered_episode_is_named(small: tuple[Run, Path]) -> None:
     run, out = small
     refused(
-        run.root, out, r"-00000: night\.front\.mp4 is missing \(4 videos in all\); run `demomill render`", look="night"
+        run.root,
+        out,
+        r"-00000: night\.front\.mp4 is missing \(4 videos in all\); run `demomill render`",
+        choice=Choice(looks=("night",)),
     )
     (run.folders()[1] / "plain.wrist.mp4").unlink()
     refused(run.root, out, r"-00001: plain\.wrist\.mp4 is missing \(1 videos in all\)")
@@ -261,11 +264,9 @@ def test_a_video_of_another_length_is_named(small: tuple[Run, Path]) -> None:
     refused(run.root, out, r"-00001: plain\.wrist\.mp4 has 13 frames but the episode has 14 rows")
 
 
-def test_mixed_encoder_settings_are_refused(small: tuple[Run, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mixed_encoder_settings_are_refused(small: tuple[Run, Path]) -> None:
     run, out = small
     encode(run.folders()[1] / "plain.front.mp4", (image[:16] for image in painted(1, 14)), FPS)
-    refused(run.root, out, r"00001/plain\.front\.mp4: encoded with other settings")
-    monkeypatch.setattr("pipeline.export.files.VIDEO_FILE_S", 1.0)
     refused(run.root, out, r"00001/plain\.front\.mp4: encoded with other settings")
 
 
