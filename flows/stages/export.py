@@ -8,6 +8,7 @@ from flows.stages.files import RunFiles
 from pipeline.export import Choice, ExportSummary
 from pipeline.export import export as export_run
 from pipeline.export import is_current as is_current_export
+from pipeline.export.hdf5 import export_hdf5
 from pipeline.export.selection import read_keep_list
 from pipeline.render.cameras import CAMERAS
 from pipeline.store import Run
@@ -22,6 +23,7 @@ def choose(
     *,
     test_fraction: float = 0.0,
     privileged: bool = True,
+    images: bool = True,
 ) -> Choice:
     """What to export of a run, from the options of a command.
 
@@ -34,7 +36,7 @@ def choose(
     """
     recorded = dict.fromkeys(folder.parent.name for folder in Run(root).folders())
     return Choice(
-        cameras=tuple(CAMERAS),
+        cameras=tuple(CAMERAS) if images else (),
         looks=tuple(looks or ("plain",)),
         tasks=tuple(tasks) if tasks else None,
         quota=dict.fromkeys(tasks or recorded, quota) if quota > 1 else {},
@@ -44,11 +46,16 @@ def choose(
     )
 
 
-def export(root: Path, out: Path, choice: Choice | None = None) -> ExportSummary:
-    """Build the dataset of the episodes that a run's verdicts keep, or of all successes where it has none."""
+def export(root: Path, out: Path, choice: Choice | None = None, *, hdf5: bool = False) -> ExportSummary:
+    """Build the dataset of the episodes that a run's verdicts keep, or of all successes where it has none.
+
+    Args:
+        hdf5: make ``out`` one HDF5 file in robomimic's layout instead of a LeRobot dataset folder.
+    """
     reporter = REPORTER.get()
     reporter.begin("export", 1)
-    summary = export_run(root, out, RunFiles(root).read_verdicts(), choice or Choice(cameras=tuple(CAMERAS)))
+    build = export_hdf5 if hdf5 else export_run
+    summary = build(root, out, RunFiles(root).read_verdicts(), choice or Choice(cameras=tuple(CAMERAS)))
     reporter.advance("export")
     return summary
 

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -29,6 +29,7 @@ Device = Annotated[str, typer.Option(help="auto, cpu or a CUDA device such as cu
 Workers = Annotated[int | None, typer.Option(help="Worker processes at a time. [default: by cores and memory]")]
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads that step CPU worlds. [default: all cores]")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder.")]
+Format = Literal["lerobot", "hdf5"]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 
 
@@ -228,7 +229,11 @@ def strips(
 @app.command(epilog="Example: demomill export out/run --out out/dataset")
 def export(
     run: RunFolder,
-    out: Annotated[Path, typer.Option(help="Dataset folder; an earlier export there is replaced.")],
+    out: Annotated[Path, typer.Option(help="Dataset folder, or HDF5 file; an earlier export there is replaced.")],
+    as_format: Annotated[
+        Format, typer.Option("--format", help="LeRobot v3.0, or HDF5 in robomimic's layout.")
+    ] = "lerobot",
+    images: Annotated[bool, typer.Option("--images", help="Put pictures into the HDF5 file, too.")] = False,
     task: Annotated[
         list[str] | None, typer.Option(metavar="TASK", help="Task id, may be repeated. [default: all recorded]")
     ] = None,
@@ -243,7 +248,7 @@ def export(
     privileged: Annotated[bool, typer.Option(help="Export what only a simulator knows, too.")] = True,
     as_json: Json = False,
 ) -> None:
-    """Build a LeRobot v3.0 dataset of the rendered episodes that `demomill qc` kept, else of all successes."""
+    """Build a dataset of the rendered episodes that `demomill qc` kept, else of all successes."""
     from pipeline.cli.tables import table
     from pipeline.cli.terminal import show, working
 
@@ -251,8 +256,10 @@ def export(
         from flows.stages.export import choose
         from flows.stages.export import export as build
 
-        choice = choose(run, task, look, quota, keep_list, test_fraction=test_fraction, privileged=privileged)
-        summary = build(run, out, choice)
+        hdf5 = as_format == "hdf5"
+        columns = {"privileged": privileged, "images": images or not hdf5}
+        choice = choose(run, task, look, quota, keep_list, test_fraction=test_fraction, **columns)
+        summary = build(run, out, choice, hdf5=hdf5)
     result = {**asdict(summary), "root": str(summary.root), "episodes": summary.episodes}
     done = f"{out}: {summary.episodes} episodes, {summary.frames} frames, {summary.size_bytes / 1e6:.1f} MB"
     show(result, as_json, table(("task", "episodes"), list(summary.episodes_by_task.items())), done)

@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from pipeline import __version__
+from pipeline.errors import UserError
 from pipeline.export.card import card
 from pipeline.export.files import write_data, write_videos
 from pipeline.export.layout import CARD_PATH, EPISODES_PATH, MANIFEST_PATH, all_columns, info, video_key
@@ -63,6 +64,8 @@ def export(
             others, nothing is kept, or ``out`` cannot be written. Nothing is written then.
     """
     run, out, choice = Run(run_root), Path(out).resolve(), choice or Choice()
+    if not choice.cameras:
+        raise UserError("no camera is chosen; a dataset needs at least one")
     require_replaceable(out, run.root.resolve(), run.recipe)
     kept = select(run, verdicts, choice)
     tasks = [task for task in CATALOGUE.values() if any(episode.task is task for episode in kept)]

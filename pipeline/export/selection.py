@@ -29,7 +29,7 @@ class Choice:
     """What of a run goes into a dataset, and how.
 
     Attributes:
-        cameras: names of the cameras.
+        cameras: names of the cameras; a LeRobot dataset has at least one.
         looks: which renderings; each kept motion is exported once in every look.
         tasks: task ids; None takes every task that was recorded.
         quota: least number of kept motions, by task id.
@@ -51,8 +51,10 @@ class Choice:
             raise UserError(f"--test-fraction is {self.test_fraction:g}; it must be at least 0 and less than 1")
         for name in ("cameras", "looks"):
             values = getattr(self, name)
-            if not values or len(set(values)) < len(values):
-                raise UserError(f"{name} are {', '.join(values) or 'none'}; give each once, and at least one")
+            if len(set(values)) < len(values):
+                raise UserError(f"{name} are {', '.join(values)}; give each once")
+        if not self.looks:
+            raise UserError("no look is chosen; give at least one")
         for task in (*(self.tasks or ()), *self.quota):
             get_task(task)
 

@@ -161,8 +161,9 @@ def test_options_without_sense_are_refused(run: Run, tmp_path: Path) -> None:
             Choice(test_fraction=fraction)
     with pytest.raises(UserError, match="looks are plain, plain; give each once"):
         Choice(looks=("plain", "plain"))
-    with pytest.raises(UserError, match="cameras are none"):
-        Choice(cameras=())
+    with pytest.raises(UserError, match="no look is chosen"):
+        Choice(looks=())
+    refused(run, tmp_path / "out", "no camera is chosen", Choice(cameras=()))
     with pytest.raises(UserError, match="peg_round_8m"):
         Choice(tasks=("peg_round_8m",))
     meta = read_meta(run.folders()[0])

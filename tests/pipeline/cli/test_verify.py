@@ -35,3 +35,16 @@ def test_verify_names_file_and_row_and_ends_with_1(demomill, built):
     assert told.code == 1
     assert "meta/info.json: total_episodes is 3 but there are 2" in told.out
     assert "FAILED" in told.out
+
+
+def test_export_makes_either_format(demomill, built, tmp_path):
+    run, _ = built
+    made = json.loads(demomill("export", run, "--out", tmp_path / "a", "--no-privileged", "--json").out)
+    assert (made["episodes"], made["frames"]) == (2, 28)
+    answer = demomill("export", run, "--out", tmp_path / "a.hdf5", "--format", "hdf5", "--images")
+    assert answer.code == 0
+    assert "2 episodes, 28 frames" in answer.out
+    assert demomill("verify", tmp_path / "a", "--run", run).code == 0
+    short = demomill("export", run, "--out", tmp_path / "b", "--quota", "3")
+    assert short.code == 2
+    assert "2 of its 2 attempts kept, 3 needed" in short.complaint
