@@ -50,6 +50,8 @@ def main() -> None:
         episodes[task] = _measure("bench.episodes", task)
     console.print("rendering ...")
     images = _measure("bench.rendering")
+    console.print("export ...")
+    exported = _measure("bench.exporting")
     console.print("quality control ...")
     quality = _measure("bench.quality")
     console.print("defects ...")
@@ -58,7 +60,7 @@ def main() -> None:
     for heading in ("measured", "value", "aim", "met", "from"):
         table.add_column(heading, overflow="fold")
     simulated = [*_stepping(native, stock), *_episodes(episodes), *_rendering(images)]
-    for line in [*simulated, *_quality(quality), *_detection(defects)]:
+    for line in [*simulated, *_exporting(exported), *_quality(quality), *_detection(defects)]:
         aim = f"{'<=' if line.most else '>='} {line.aim:g} {line.unit}"
         table.add_row(line.what, f"{line.value:.3g} {line.unit}", aim, "yes" if line.met else "no", line.detail)
     Console(width=130).print(table)
@@ -121,6 +123,18 @@ def _rendering(images: dict[str, dict[str, float]]) -> list[Line]:
         detail = f"{ours:.0f} / {theirs:.1f} images per CPU-second"
         lines.append(Line(f"images, against the Newton camera: {setting}", ours / theirs, "x", aim, detail=detail))
     return lines
+
+
+def _exporting(found: dict[str, float]) -> list[Line]:
+    ours, encoded = found["export_s"], found["export_s"] + found["encoding_s"]
+    theirs, streamed = found["lerobot_s"], found["lerobot_streaming_s"]
+    detail = f"{ours:.2f} / {theirs:.1f} s, {streamed:.1f} s streaming, {found['episodes']} episodes"
+    both = f"{encoded:.2f} / {theirs:.1f} s"
+    return [
+        Line("export, against LeRobot's add_frame and save_episode", theirs / ours, "x", 15, detail=detail),
+        Line("export and our encoding, against the same", theirs / encoded, "x", 3, detail=both),
+        Line("peak memory of an export", found["peak_memory_gb"], "GB", 0.5, most=True),
+    ]
 
 
 def _quality(quality: dict[str, float]) -> list[Line]:

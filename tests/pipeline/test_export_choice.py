@@ -181,3 +181,16 @@ def test_the_limits_of_the_hub_viewer_are_kept(in_two_looks: Path) -> None:
     groups = [data.row_group(n) for n in range(data.num_row_groups)]
     assert [group.num_rows for group in groups] == [row["length"] for row in episodes(in_two_looks)]
     assert max(group.total_byte_size for group in groups) < HUB_ROW_GROUP_BYTES
+
+
+def test_packets_of_kept_episodes_outlive_a_deletion(run: Run, tmp_path: Path) -> None:
+    """As they were exported, not as an editor would encode them again."""
+    before = {row["episode_id"]: row for row in episodes(export(run.root, tmp_path / "all").root)}
+    rest = frozenset(row["content_hash"] for row in before.values()) - {EPISODES[0].content_hash()}
+    root = export(run.root, tmp_path / "rest", choice=Choice(keep_list=rest)).root
+    after = episodes(root)
+    assert len(after) == 6
+    for row in after:
+        for key in (f"packets_sha256/observation.images.{camera}" for camera in CAMERAS):
+            assert row[key] == before[row["episode_id"]][key]
+    assert verify(root, run.root).passed
