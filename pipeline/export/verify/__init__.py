@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pipeline.export.verify import files, numbers, pictures, rows
 from pipeline.export.verify.findings import Finding, Report
-from pipeline.export.verify.reading import Reader, VideoOf, private_cache
+from pipeline.export.verify.reading import Reader, VideoOf, alone
 from pipeline.export.verify.source import source_of
 from pipeline.export.verify.tree import Tree
 
@@ -61,7 +61,7 @@ def verify(dataset: Path | str, run: Path | str | None = None, progress: Callabl
 
 
 def _read_back(tree: Tree, video_of: VideoOf | None, log: "_Log") -> None:
-    with private_cache():
+    with alone():
         reader = Reader(tree, video_of)
         log.check("LeRobot, windows", reader.check_windows)
         log.check("LeRobot, single rows", reader.check_rows_alone)

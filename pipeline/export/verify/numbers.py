@@ -20,10 +20,14 @@ _FOREIGN = ("min", "max", "mean", "count")
 
 
 def check_statistics(tree: Tree) -> Iterator[Finding]:
-    """Statistics of columns, of each episode and of the dataset."""
-    every: dict[str, list[NDArray[np.generic]]] = {key: [] for key in tree.numeric}
+    """Statistics of columns, of each episode and of the dataset; of others' datasets, those of recorded columns.
+
+    LeRobot's own editor leaves the statistics of ids as they were when it deletes an episode.
+    """
+    keys = tree.numeric if tree.ours else tree.recorded
+    every: dict[str, list[NDArray[np.generic]]] = {key: [] for key in keys}
     for member, columns in tree.episodes():
-        for key, values in columns.items():
+        for key, values in ((key, columns[key]) for key in keys):
             every[key].append(values)
             computed = _comparable(tree, vector_statistics(values))
             yield from _compare(tree, EPISODES, f"{member.name}, {key}", _of_episode(member, key, computed), computed)

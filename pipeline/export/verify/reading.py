@@ -168,14 +168,21 @@ class Reader:
 
 
 @contextmanager
-def private_cache() -> Iterator[None]:
-    """Let ``datasets`` keep what it makes in a temporary folder, where no earlier reading can be taken for this one."""
-    import datasets.config as config
+def alone() -> Iterator[None]:
+    """Let LeRobot read with one thread, and ``datasets`` keep what it makes in a temporary folder.
 
+    No earlier reading can then be taken for this one, and many small tensors are not handed round between threads.
+    """
+    import datasets.config as config
+    import torch
+
+    threads = torch.get_num_threads()
     with tempfile.TemporaryDirectory(prefix="demomill-verify-") as folder:
         earlier = config.HF_DATASETS_CACHE
         config.HF_DATASETS_CACHE = Path(folder)
+        torch.set_num_threads(1)
         try:
             yield
         finally:
+            torch.set_num_threads(threads)
             config.HF_DATASETS_CACHE = earlier
