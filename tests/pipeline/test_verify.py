@@ -180,6 +180,10 @@ def join(root: Path, order: tuple[int, ...], frames: tuple[int, ...]) -> None:
     remux(clips, root / FRONT, FPS)
 
 
+def a_column_lost(root: Path) -> None:
+    pq.write_table(pq.read_table(root / META).drop_columns(["length"]), root / META)
+
+
 def a_frame_lost(root: Path) -> None:
     join(root, (0, 1, 2), (40, 33, 21))
 
@@ -225,6 +229,7 @@ PLANTED: dict[Callable[[Path], None], tuple[str, str, str]] = {
     a_torn_video: (FRONT, "", "cannot be read"),
     a_file_lost: (FRONT, r"episode 0 ", "is missing"),
     a_stale_file: (DATA.replace("file-000", "file-001"), "", "no episode lies in it"),
+    a_column_lost: (META, "", "lacks the columns length"),
     a_frame_lost: (FRONT, "", "holds 94 frames, its 3 episodes 95 rows"),
     a_video_of_another_episode: (FRONT, rf"episode 1 \({NAMES[1]}\)", "packets hold other bytes"),
     a_late_frame: (FRONT, r"episode 1 .*row 10", "not shown at 10/15 s"),
@@ -303,6 +308,13 @@ def test_what_is_no_dataset_or_another_run_is_refused(run: Run, copy: Path, tmp_
         verify(copy, other.root)
     change_json(copy / "meta/info.json", lambda info: info.update(codebase_version="v2.1"))
     with pytest.raises(UserError, match=r"a LeRobot v2\.1 dataset; only v3\.0"):
+        verify(copy)
+    change_json(copy / "meta/info.json", lambda info: info.update(codebase_version="v3.0"))
+    (copy / "meta/demomill.json").write_text("{")
+    with pytest.raises(UserError, match=r"demomill\.json: not readable as a manifest"):
+        verify(copy, run.root)
+    change_json(copy / "meta/info.json", lambda info: info.pop("features"))
+    with pytest.raises(UserError, match=r"not readable as a dataset description .*features"):
         verify(copy)
     (copy / "meta/info.json").write_text("{")
     with pytest.raises(UserError, match="not readable as a dataset description"):

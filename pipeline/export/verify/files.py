@@ -43,6 +43,8 @@ def check_footers(tree: Tree) -> Iterator[Finding]:
         for path in tree.paths(pattern):
             if problem := problem_of(path):
                 yield Finding(tree.shown(path), "", f"cannot be read ({' '.join(problem.split())})")
+            elif pattern == _EPISODE_FILES and (absent := tree.episode_columns - set(pq.read_schema(path).names)):
+                yield Finding(tree.shown(path), "", f"lacks the columns {', '.join(sorted(absent))}")
 
 
 def check_places(tree: Tree) -> Iterator[Finding]:
@@ -124,4 +126,11 @@ def _video_problem(path: Path) -> str:
 
 
 _DATA = "data/*/*.parquet"
-_READERS = (("meta/*.json", _json_problem), ("**/*.parquet", _parquet_problem), ("videos/*/*/*.mp4", _video_problem))
+_EPISODE_FILES = f"{EPISODES}/*/*.parquet"
+_READERS = (
+    ("meta/*.json", _json_problem),
+    (_DATA, _parquet_problem),
+    (_EPISODE_FILES, _parquet_problem),
+    (TASKS_PATH, _parquet_problem),
+    ("videos/*/*/*.mp4", _video_problem),
+)

@@ -59,6 +59,9 @@ class Tree:
         try:
             self.info: dict[str, Any] = json.loads((root / INFO_PATH).read_text())
             version = self.info["codebase_version"]
+            absent = [key for key in ("fps", "features", "data_path") if key not in self.info]
+            if absent:
+                raise KeyError(*absent)
         except (FileNotFoundError, NotADirectoryError):
             raise UserError(
                 f"{root}: no LeRobot dataset here ({INFO_PATH} is missing); make one with `demomill export`"
@@ -75,9 +78,16 @@ class Tree:
 
     @cached_property
     def manifest(self) -> dict[str, Any] | None:
-        """Our own manifest; None for datasets that others wrote."""
+        """Our own manifest; None for datasets that others wrote.
+
+        Raises:
+            UserError: if it is not JSON.
+        """
         path = self.root / MANIFEST_PATH
-        return json.loads(path.read_text()) if path.is_file() else None
+        try:
+            return dict(json.loads(path.read_text())) if path.is_file() else None
+        except (ValueError, TypeError) as error:
+            raise UserError(f"{path}: not readable as a manifest ({error}); export again") from None
 
     @property
     def ours(self) -> bool:
@@ -133,6 +143,14 @@ class Tree:
             and set(self.numeric) <= set(pq.read_schema(self.root / file).names)
             for file, members in self.by_data_file()
         )
+
+    @property
+    def episode_columns(self) -> set[str]:
+        """What ``meta/episodes`` must say of each episode."""
+        places = [f"videos/{key}" for key in self.cameras]
+        spans = {f"{place}/{end}_timestamp" for place in places for end in ("from", "to")}
+        files = {f"{place}/{part}_index" for place in ("data", *places) for part in ("chunk", "file")}
+        return {"episode_index", "length", "tasks", "dataset_from_index", "dataset_to_index", *files, *spans}
 
     def paths(self, pattern: str) -> list[Path]:
         """Files, in order."""
