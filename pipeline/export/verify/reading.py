@@ -16,8 +16,8 @@ from pipeline.video import read_frames
 
 _NAME = "local/verify"
 
-WINDOW = 32
-"""Rows read at once."""
+WINDOW = 96
+"""Rows read at once: a window costs LeRobot a good deal, its length little."""
 
 _STREAM_TOLERANCE = 2.0
 """Mean difference, in levels of 255, that two decoders' colour conversions may have."""
