@@ -1,12 +1,13 @@
 """Every value drawn for an episode: where it starts, and the axes of competence that a policy should learn."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from randomization.seeds import generator
+from randomization.uniform import draw_uniform
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,7 @@ class Competence:
     @classmethod
     def sample(cls, rng: np.random.Generator, ranges: Mapping[str, tuple[float, float]]) -> Self:
         """Uniform in ``ranges``, axis by axis in the order of the fields; whole steps are rounded."""
-        drawn = {field.name: (field.type, rng.uniform(*ranges[field.name])) for field in fields(cls)}
-        values: dict[str, Any] = {k: round(v) if kind is int else float(v) for k, (kind, v) in drawn.items()}
-        return cls(**values)
+        return draw_uniform(cls, rng, ranges)
 
 
 @dataclass(frozen=True)

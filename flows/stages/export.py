@@ -10,7 +10,7 @@ from pipeline.export import export as export_run
 from pipeline.export import is_current as is_current_export
 from pipeline.export.hdf5 import export_hdf5
 from pipeline.export.selection import read_keep_list
-from pipeline.render.cameras import CAMERAS
+from pipeline.render.cameras import DEFAULT_CAMERAS
 from pipeline.store import Run
 
 
@@ -36,7 +36,7 @@ def choose(
     """
     recorded = dict.fromkeys(folder.parent.name for folder in Run(root).folders())
     return Choice(
-        cameras=tuple(CAMERAS) if images else (),
+        cameras=DEFAULT_CAMERAS if images else (),
         looks=tuple(looks or ("plain",)),
         tasks=tuple(tasks) if tasks else None,
         quota=dict.fromkeys(tasks or recorded, quota) if quota > 1 else {},
@@ -55,7 +55,7 @@ def export(root: Path, out: Path, choice: Choice | None = None, *, hdf5: bool = 
     reporter = REPORTER.get()
     reporter.begin("export", 1)
     build = export_hdf5 if hdf5 else export_run
-    summary = build(root, out, RunFiles(root).read_verdicts(), choice or Choice(cameras=tuple(CAMERAS)))
+    summary = build(root, out, RunFiles(root).read_verdicts(), choice or Choice(cameras=DEFAULT_CAMERAS))
     reporter.advance("export")
     return summary
 
@@ -66,7 +66,7 @@ def is_current(root: Path, out: Path) -> bool:
     Raises:
         UserError: if a kept episode is not rendered or the verdicts do not fit the run.
     """
-    return is_current_export(root, out, RunFiles(root).read_verdicts(), Choice(cameras=tuple(CAMERAS)))
+    return is_current_export(root, out, RunFiles(root).read_verdicts(), Choice(cameras=DEFAULT_CAMERAS))
 
 
 def refresh(root: Path, out: Path) -> int:

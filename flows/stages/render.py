@@ -6,6 +6,7 @@ from pathlib import Path
 from flows.reporter import REPORTER
 from flows.stages.files import RunFiles
 from pipeline.errors import UserError
+from pipeline.render.cameras import DEFAULT_CAMERAS
 from pipeline.render.episodes import Progress, RenderSummary, render_run
 from pipeline.store import Run
 
@@ -16,6 +17,8 @@ def render(
     *,
     everything: bool = False,
     look: str = "plain",
+    looks_per_episode: int = 1,
+    cameras: Sequence[str] = DEFAULT_CAMERAS,
     renderer: str = "auto",
     workers: int | None = None,
 ) -> RenderSummary:
@@ -42,7 +45,16 @@ def render(
         else:
             reporter.advance("render")
 
-    summary = render_run(root, wanted, look=look, renderer=renderer, workers=workers, progress=listen)
+    summary = render_run(
+        root,
+        wanted,
+        look=look,
+        looks_per_episode=looks_per_episode,
+        cameras=cameras,
+        renderer=renderer,
+        workers=workers,
+        progress=listen,
+    )
     if summary.failed:
         episode, why = min(summary.failed.items())
         raise UserError(f"{len(summary.failed)} of {len(wanted)} episodes could not be rendered: {episode}: {why}")

@@ -5,11 +5,11 @@ from pathlib import Path
 from flows.stages.files import RunFiles
 from flows.stages.render import render
 from pipeline.errors import UserError
+from pipeline.render.cameras import DEFAULT_CAMERAS
+from pipeline.render.looks import look_names
 from pipeline.render.strips import clip, phase_strip
 from pipeline.store import Run, explain_os_errors
 from pipeline.tasks import CATALOGUE
-
-CAMERAS = ("front", "wrist")
 
 
 def strips(root: Path, out: Path, *, look: str = "plain") -> dict[str, dict[str, str]]:
@@ -32,13 +32,13 @@ def strips(root: Path, out: Path, *, look: str = "plain") -> dict[str, dict[str,
     with explain_os_errors(out):
         out.mkdir(parents=True, exist_ok=True)
     render(root, [meta["id"] for meta in chosen.values()], look=look)
-    drawn = {}
+    name, drawn = look_names(look)[0], {}
     for task, meta in chosen.items():
         folder = Run(root).folder(task, meta["id"])
-        strip = phase_strip(folder, meta, out / f"{task}.png", look, CAMERAS)
+        strip = phase_strip(folder, meta, out / f"{task}.png", name, DEFAULT_CAMERAS)
         drawn[task] = {
             "episode": meta["id"],
             "strip": str(strip),
-            "clip": str(clip(folder, out / f"{task}.gif", look, CAMERAS)),
+            "clip": str(clip(folder, out / f"{task}.gif", name, DEFAULT_CAMERAS)),
         }
     return drawn

@@ -191,7 +191,9 @@ def render(
     run: RunFolder,
     everything: Annotated[bool, typer.Option("--all", help="Render failures and dropped episodes as well.")] = False,
     episode: Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this episode; may be repeated.")] = None,
-    look: Annotated[str, typer.Option(help="Name of the look: lights, colours, textures.")] = "plain",
+    look: Annotated[str, typer.Option(help="Lights, colours, textures, cameras: plain, workshop or varied.")] = "plain",
+    looks_per_episode: Annotated[int, typer.Option(help="Draws of a look that varies, for each episode.")] = 1,
+    camera: Annotated[list[str] | None, typer.Option(help="May be repeated. [default: front, wrist]")] = None,
     renderer: Annotated[str, typer.Option(help="auto, mujoco or newton.")] = "auto",
     workers: Annotated[int | None, typer.Option(help="Worker processes. [default: one a core]")] = None,
     as_json: Json = False,
@@ -201,8 +203,18 @@ def render(
 
     with working():
         from flows.stages import render as stage
+        from pipeline.render.cameras import DEFAULT_CAMERAS
 
-        summary = stage.render(run, episode, everything=everything, look=look, renderer=renderer, workers=workers)
+        summary = stage.render(
+            run,
+            episode,
+            everything=everything,
+            look=look,
+            looks_per_episode=looks_per_episode,
+            cameras=camera or DEFAULT_CAMERAS,
+            renderer=renderer,
+            workers=workers,
+        )
     done = f"{len(summary.rendered)} rendered with {summary.renderer}, {len(summary.skipped)} were there"
     show(summary.to_dict(), as_json, f"{run}: {done}. Next: demomill export {run} --out DIR")
 
@@ -211,7 +223,7 @@ def render(
 def strips(
     run: RunFolder,
     out: Annotated[Path, typer.Option(help="Folder of the pictures; those of the same name are replaced.")],
-    look: Annotated[str, typer.Option(help="Name of the look: lights, colours, textures.")] = "plain",
+    look: Annotated[str, typer.Option(help="Which of the looks of `demomill render`.")] = "plain",
     as_json: Json = False,
 ) -> None:
     """Picture each task: a strip with one moment of every phase, and a short clip, of one episode that was kept."""

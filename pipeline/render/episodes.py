@@ -16,8 +16,8 @@ from typing import Any
 
 from pipeline.errors import DamagedEpisode, UserError
 from pipeline.render import sidecar
-from pipeline.render.cameras import CAMERAS
-from pipeline.render.look import get_look
+from pipeline.render.cameras import CAMERAS, DEFAULT_CAMERAS
+from pipeline.render.looks import look_names, look_of
 from pipeline.render.renderer import choose_renderer
 from pipeline.render.worker import Job
 from pipeline.store import Run, read_meta
@@ -78,7 +78,8 @@ def render_run(
     episode_ids: Sequence[str] | None = None,
     *,
     look: str = "plain",
-    cameras: Sequence[str] = ("front", "wrist"),
+    looks_per_episode: int = 1,
+    cameras: Sequence[str] = DEFAULT_CAMERAS,
     renderer: str = "auto",
     workers: int | None = None,
     progress: Listener = _silent,
@@ -91,6 +92,7 @@ def render_run(
     Args:
         root: run folder.
         episode_ids: which episodes; None means all.
+        look, looks_per_episode: see :func:`pipeline.render.looks.look_names`.
         renderer: ``mujoco``, ``newton``, or ``auto``, which takes the second where the first lacks a library.
         workers: processes; None means one a CPU. They do not change the videos.
         progress: called from worker threads.
@@ -100,7 +102,7 @@ def render_run(
             or cannot be written; videos that are done stay.
     """
     start = time.perf_counter()
-    run, style = Run(root), get_look(look)
+    run, looks = Run(root), look_names(look, looks_per_episode)
     _check(cameras, workers)
     folders = _folders(run, episode_ids)
     done: dict[str, list[str]] = {"rendered": [], "skipped": []}
@@ -117,11 +119,10 @@ def render_run(
         choice = choose_renderer(renderer)
         if choice.note:
             progress(Progress("note", text=choice.note))
-        made_with = sidecar.settings(choice.name, style)
         todo: list[Path] = []
         for folder in folders:
             try:
-                stale = sidecar.missing(folder, read_meta(folder)["content_hash"], made_with, cameras)
+                stale = _stale(folder, choice.name, looks, cameras)
             except DamagedEpisode as error:
                 tell("failed", folder.name, str(error))
                 continue
@@ -129,10 +130,16 @@ def render_run(
                 todo.append(folder)
             else:
                 tell("skipped", folder.name)
-        _render(todo, Job(choice, look, tuple(cameras)), workers or os.cpu_count() or 1, lock, tell)
+        _render(todo, Job(choice, looks, tuple(cameras)), workers or os.cpu_count() or 1, lock, tell)
     rendered, skipped = (tuple(sorted(done[kind])) for kind in ("rendered", "skipped"))
     seconds = time.perf_counter() - start
     return RenderSummary(rendered, skipped, failed, choice.name, choice.note, seconds)
+
+
+def _stale(folder: Path, renderer: str, looks: Sequence[str], cameras: Sequence[str]) -> bool:
+    meta = read_meta(folder)
+    settings = (sidecar.settings(renderer, look_of(look, meta["seed"])) for look in looks)
+    return any(sidecar.missing(folder, meta["content_hash"], made_with, cameras) for made_with in settings)
 
 
 def _check(cameras: Sequence[str], workers: int | None) -> None:

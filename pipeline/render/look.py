@@ -1,13 +1,13 @@
-"""What the cell looks like: surfaces and lights as one frozen value.
+"""What the cell looks like: surfaces, lights, cameras and sensor as one frozen value.
 
 The same poses can be rendered in any look. Colours are display (sRGB) values from 0 to 1.
 """
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pipeline.errors import UserError
+from pipeline.render.cameras import CAMERAS, Camera
+from randomization.looks import Perturbation
 
 RGB = tuple[float, float, float]
 
@@ -53,6 +53,15 @@ class Sun:
 
 
 @dataclass(frozen=True)
+class Sensor:
+    """What a camera does with light: ``gain`` times it, and noise of ``noise_levels`` of 255, drawn from ``seed``."""
+
+    gain: float = 1.0
+    noise_levels: float = 0.0
+    seed: int = 0
+
+
+@dataclass(frozen=True)
 class Look:
     """A complete look.
 
@@ -61,9 +70,13 @@ class Look:
         robot_range: darkest and brightest albedo of the robot, to which its source colours 0 and 1 are mapped.
         robot_specular, robot_shininess: highlights of the robot.
         table: its texture; the table is matt.
-        key: the light that casts shadows.
+        key: the light that casts shadows, if ``shadows``.
         fill: a second light without shadows, from the other side.
         ambient: light from everywhere.
+        background: colour behind the table.
+        cameras: by name.
+        sensor: of every camera.
+        draws: what it was made from, if it was drawn.
     """
 
     name: str
@@ -75,6 +88,11 @@ class Look:
     key: Sun
     fill: Sun
     ambient: RGB
+    shadows: bool
+    background: RGB
+    cameras: Mapping[str, Camera]
+    sensor: Sensor
+    draws: Perturbation | None = None
 
 
 PLAIN = Look(
@@ -94,19 +112,8 @@ PLAIN = Look(
     key=Sun((-0.65, 0.25, -0.95), (0.48, 0.47, 0.45), specular=0.5),
     fill=Sun((0.35, -0.6, -0.6), (0.20, 0.21, 0.23), specular=0.1),
     ambient=(0.36, 0.36, 0.37),
+    shadows=True,
+    background=(0.62, 0.66, 0.70),
+    cameras=CAMERAS,
+    sensor=Sensor(),
 )
-
-LOOKS: Mapping[str, Look] = {PLAIN.name: PLAIN}
-
-
-def get_look(name: str) -> Look:
-    """Look by name.
-
-    Raises:
-        UserError: for a name that is not in :data:`LOOKS`.
-    """
-    if name in LOOKS:
-        return LOOKS[name]
-    near = difflib.get_close_matches(name, LOOKS, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else f"; there is: {', '.join(LOOKS)}"
-    raise UserError(f"unknown look {name!r}{hint}")

@@ -7,7 +7,7 @@ import numpy as np
 from PIL import Image
 
 from pipeline.assets.parts import TABLE_CENTRE_M, TABLE_SIZE_M
-from pipeline.render.cameras import CAMERAS, FOVY_RAD, HEIGHT_PX, WIDTH_PX, Camera
+from pipeline.render.cameras import HEIGHT_PX, WIDTH_PX, Camera
 from pipeline.render.scene import TABLE_REPEAT, Scene, Surface
 
 SUPERSAMPLING = 2
@@ -67,9 +67,18 @@ def build_model(scene: Scene, supersampling: int = SUPERSAMPLING, shadows: bool 
         for i, surface in enumerate(surfaces):
             _add_surface(spec, body, f"{name}_{i}", surface)
     _add_table(spec, scene.table)
-    for name, camera in CAMERAS.items():
+    for name, camera in scene.look.cameras.items():
         _add_camera(spec, name, camera)
-    _add_lights(spec, scene, shadows)
+    _add_lights(spec, scene, shadows and scene.look.shadows)
+    spec.add_texture(
+        name="background",
+        type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
+        builtin=mujoco.mjtBuiltin.mjBUILTIN_FLAT,
+        rgb1=scene.look.background,
+        rgb2=scene.look.background,
+        width=8,
+        height=48,
+    )
     quality, size = spec.visual.quality, spec.visual.global_
     quality.offsamples, quality.shadowsize = 0, SHADOW_MAP_PX
     size.offwidth, size.offheight = WIDTH_PX * supersampling, HEIGHT_PX * supersampling
@@ -110,7 +119,7 @@ def _add_table(spec: mujoco.MjSpec, texture: np.ndarray) -> None:
 def _add_camera(spec: mujoco.MjSpec, name: str, camera: Camera) -> None:
     parent = spec.worldbody if camera.body is None else spec.body(camera.body)
     x, y, z, w = camera.quat_xyzw
-    parent.add_camera(name=name, pos=camera.pos_m, quat=(w, x, y, z), fovy=float(np.rad2deg(FOVY_RAD)))
+    parent.add_camera(name=name, pos=camera.pos_m, quat=(w, x, y, z), fovy=float(np.rad2deg(camera.fovy_rad)))
 
 
 def _add_lights(spec: mujoco.MjSpec, scene: Scene, shadows: bool) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache, lru_cache
 
 import numpy as np
 import trimesh
@@ -10,7 +11,7 @@ from scipy import ndimage
 from pipeline.assets.parts import scene_parts
 from pipeline.assets.robot_visuals import robot_visuals
 from pipeline.render.look import Grain, Look, Material
-from pipeline.tasks import Task
+from pipeline.tasks import Task, get_task
 
 TABLE_REPEAT = (3, 4)
 
@@ -19,6 +20,10 @@ CREASE_RAD = 0.6
 
 TEXTURE_PX = 512
 _OCTAVES = 3
+
+
+Shape = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Vertices, normals and faces of a :class:`Surface`."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +57,30 @@ class Scene:
 
 
 def build_scene(task: Task, look: Look) -> Scene:
-    """Robot, parts and table of a task in a look; no camera ever sees past the table."""
+    """Robot, parts and table of a task in a look."""
     bodies = {
-        link: tuple(_shade(mesh.vertices, mesh.faces, _robot_material(mesh.rgba, look)) for mesh in meshes)
+        link: tuple(Surface(*shape, _robot_material(rgba, look)) for shape, rgba in meshes)
+        for link, meshes in _robot_shapes().items()
+    }
+    for role, meshes in _part_shapes(task.id).items():
+        bodies[role] = tuple(Surface(*shape, look.parts[material]) for shape, material in meshes)
+    return Scene(bodies, draw_grain(look.table), look)
+
+
+@cache
+def _robot_shapes() -> dict[str, list[tuple[Shape, tuple[float, ...]]]]:
+    return {
+        link: [(_shade(mesh.vertices, mesh.faces), mesh.rgba) for mesh in meshes]
         for link, meshes in robot_visuals().items()
     }
-    for role, part in scene_parts(task).items():
-        bodies[role] = tuple(_shade(mesh.vertices, mesh.faces, look.parts[mesh.material]) for mesh in part.visuals)
-    return Scene(bodies, draw_grain(look.table), look)
+
+
+@lru_cache(1)
+def _part_shapes(task_id: str) -> dict[str, list[tuple[Shape, str]]]:
+    return {
+        role: [(_shade(mesh.vertices, mesh.faces), mesh.material) for mesh in part.visuals]
+        for role, part in scene_parts(get_task(task_id)).items()
+    }
 
 
 def _robot_material(rgba: tuple[float, ...], look: Look) -> Material:
@@ -68,11 +89,9 @@ def _robot_material(rgba: tuple[float, ...], look: Look) -> Material:
     return Material((r, g, b), look.robot_specular, look.robot_shininess)
 
 
-def _shade(vertices: np.ndarray, faces: np.ndarray, material: Material) -> Surface:
+def _shade(vertices: np.ndarray, faces: np.ndarray) -> Shape:
     mesh = trimesh.graph.smooth_shade(trimesh.Trimesh(vertices, faces), angle=CREASE_RAD)
-    return Surface(
-        np.asarray(mesh.vertices), np.asarray(mesh.vertex_normals), np.asarray(mesh.faces, np.int32), material
-    )
+    return np.asarray(mesh.vertices), np.asarray(mesh.vertex_normals), np.asarray(mesh.faces, np.int32)
 
 
 def draw_grain(grain: Grain) -> np.ndarray:

@@ -21,8 +21,6 @@ def settings(renderer: str, look: Look) -> dict[str, Any]:
         "renderer": renderer,
         "width_px": cameras.WIDTH_PX,
         "height_px": cameras.HEIGHT_PX,
-        "fovy_rad": cameras.FOVY_RAD,
-        "cameras": {name: asdict(camera) for name, camera in cameras.CAMERAS.items()},
         "look": asdict(look),
         "video": {"fps": FPS, "crf": video.CRF, "preset": video.PRESET, "gop": video.GOP},
     }

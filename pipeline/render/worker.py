@@ -19,18 +19,23 @@ from pipeline.errors import DamagedEpisode, UserError
 from pipeline.process import die_with_parent
 from pipeline.render import sidecar
 from pipeline.render.cameras import CAMERAS
-from pipeline.render.look import get_look
+from pipeline.render.look import Look, Sensor
+from pipeline.render.looks import look_of
 from pipeline.render.renderer import Choice, Renderer, open_renderer
 from pipeline.schema import FPS
 from pipeline.store import Episode, explain_os_errors, read_episode
 from pipeline.tasks import get_task
 from pipeline.video import encode, read_frames
+from randomization.seeds import generator
 
 LEAST_CONTRAST = 4.0
 """Standard deviation of the levels (0 to 255) below which a picture shows nothing."""
 
 MOST_CODING_ERROR = 6.0
 """Mean difference of levels above which a decoded picture is not the one that was rendered."""
+
+MOST_CLIPPED = 0.5
+"""Share of a picture that may be black, or of the brightest level in any channel."""
 
 _STRIDE = 4
 
@@ -45,12 +50,12 @@ class Job:
 
     Attributes:
         choice: renderer; the worker was started in its environment.
-        look: name of the look.
+        looks: their names.
         cameras: names of the cameras to render where they are missing.
     """
 
     choice: Choice
-    look: str
+    looks: tuple[str, ...]
     cameras: tuple[str, ...]
 
     def to_json(self) -> str:
@@ -61,7 +66,7 @@ class Job:
     def from_json(cls, text: str) -> "Job":
         """Inverse of :meth:`to_json`."""
         raw = json.loads(text)
-        return cls(Choice(**raw["choice"]), raw["look"], tuple(raw["cameras"]))
+        return cls(Choice(**raw["choice"]), tuple(raw["looks"]), tuple(raw["cameras"]))
 
 
 def main(argv: list[str]) -> int:
@@ -80,13 +85,12 @@ def main(argv: list[str]) -> int:
 
 
 class EpisodeRenderer:
-    """Renders episodes in one process; keeps the renderer of the last task."""
+    """Renders episodes in one process; keeps the renderer while task and look stay the same."""
 
     def __init__(self, job: Job) -> None:
-        self._job, self._look = job, get_look(job.look)
-        self._made_with = sidecar.settings(job.choice.name, self._look)
+        self._job = job
         self._open = ExitStack()
-        self._task = ""
+        self._shown: tuple[str, Look] | None = None
         self._renderer: Renderer
         self._drawn: frozenset[str]
 
@@ -97,7 +101,7 @@ class EpisodeRenderer:
         self._open.close()
 
     def render(self, folder: Path) -> None:
-        """Render the missing videos of an episode, check them, and describe them in the sidecar.
+        """Render the missing videos of an episode, check them, and describe them in its sidecars.
 
         Raises:
             DamagedEpisode: if the episode does not read back.
@@ -105,34 +109,43 @@ class EpisodeRenderer:
             UserError: if the disk is full or the folder cannot be written.
         """
         episode = read_episode(folder)
-        key = episode.content_hash(), self._made_with
+        for name in self._job.looks:
+            self._render_look(folder, episode, look_of(name, episode.seed))
+
+    def _render_look(self, folder: Path, episode: Episode, look: Look) -> None:
+        key = episode.content_hash(), sidecar.settings(self._job.choice.name, look)
         stale = sidecar.missing(folder, *key, tuple(CAMERAS))
-        self._prepare(episode)
+        todo = [camera for camera in self._job.cameras if camera in stale]
+        if not todo:
+            return
+        self._prepare(episode, look)
         with explain_os_errors(folder):
-            for leftover in folder.glob(f".{self._look.name}.*"):
+            for leftover in folder.glob(f".{look.name}.*"):
                 leftover.unlink()
-            for camera in (c for c in self._job.cameras if c in stale):
-                self._render_camera(episode, camera, sidecar.video_path(folder, self._look.name, camera))
+            for camera in todo:
+                self._render_camera(episode, camera, look.sensor, sidecar.video_path(folder, look.name, camera))
             whole = (CAMERAS.keys() - stale) | set(self._job.cameras)
             sidecar.write(folder, *key, episode.length, sorted(whole))
 
-    def _prepare(self, episode: Episode) -> None:
-        if episode.task != self._task:
+    def _prepare(self, episode: Episode, look: Look) -> None:
+        if self._shown != (episode.task, look):
             from pipeline.render.scene import build_scene
 
             self._open.close()
-            scene = build_scene(get_task(episode.task), self._look)
+            scene = build_scene(get_task(episode.task), look)
             self._renderer = self._open.enter_context(open_renderer(self._job.choice, scene))
-            self._task, self._drawn = episode.task, frozenset(scene.bodies)
+            self._shown, self._drawn = (episode.task, look), frozenset(scene.bodies)
         if absent := sorted(self._drawn - set(episode.bodies)):
             raise BadVideo(f"{episode.id}: the pose of {', '.join(absent)} was not recorded, so it cannot be drawn")
 
-    def _render_camera(self, episode: Episode, camera: str, path: Path) -> None:
+    def _render_camera(self, episode: Episode, camera: str, sensor: Sensor, path: Path) -> None:
+        rng = generator(sensor.seed, camera)
         thumbnails: list[np.ndarray] = []
 
         def pictures() -> Iterator[np.ndarray]:
             for poses in self._poses(episode):
                 (picture,) = self._renderer.render(poses, (camera,))
+                picture = expose(picture, sensor, rng)
                 thumbnails.append(picture[::_STRIDE, ::_STRIDE])
                 yield picture
 
@@ -149,6 +162,15 @@ class EpisodeRenderer:
         return ({body: row[i] for body, i in column.items()} for row in rows)
 
 
+def expose(picture: np.ndarray, sensor: Sensor, rng: np.random.Generator) -> np.ndarray:
+    """What a sensor reads of a picture (H, W, 3) uint8, likewise."""
+    if sensor.gain == 1.0 and sensor.noise_levels == 0.0:
+        return picture
+    levels = picture * np.float32(sensor.gain)
+    levels += sensor.noise_levels * rng.standard_normal(picture.shape, np.float32)
+    return np.clip(np.rint(levels), 0, 255).astype(np.uint8)
+
+
 def check_video(path: Path, thumbnails: Sequence[np.ndarray]) -> None:
     """Decode a video and compare it, frame by frame, with every fourth pixel of the pictures that it was made from.
 
@@ -160,6 +182,8 @@ def check_video(path: Path, thumbnails: Sequence[np.ndarray]) -> None:
             raise BadVideo(f"{path}: not one frame for each of {len(thumbnails)} rows")
         if thumbnail.std() < LEAST_CONTRAST:
             raise BadVideo(f"{path}: frame {row} shows nothing (all of one colour)")
+        if max((thumbnail >= 254).any(-1).mean(), (thumbnail <= 1).all(-1).mean()) > MOST_CLIPPED:
+            raise BadVideo(f"{path}: frame {row} is clipped: much of it is burnt out or black")
         if np.abs(np.subtract(frame[::_STRIDE, ::_STRIDE], thumbnail, dtype=np.float32)).mean() > MOST_CODING_ERROR:
             raise BadVideo(f"{path}: frame {row} is not the picture of row {row}")
 

@@ -14,7 +14,7 @@ from newton.sensors import SensorTiledCamera
 from PIL import Image
 
 from pipeline.assets.parts import TABLE_CENTRE_M, TABLE_SIZE_M
-from pipeline.render.cameras import CAMERAS, FOVY_RAD, HEIGHT_PX, WIDTH_PX
+from pipeline.render.cameras import HEIGHT_PX, WIDTH_PX, Camera
 from pipeline.render.scene import Scene, Surface
 
 DEVICE = "cpu"
@@ -31,6 +31,7 @@ class NewtonRenderer:
 
     def __init__(self, scene: Scene, *, supersampling: int = 1, shadows: bool = True) -> None:
         self._supersampling = supersampling
+        shadows = shadows and scene.look.shadows
         wp.config.quiet = True
         builder = newton.ModelBuilder(up_axis=newton.Axis.Z)
         self._index = {name: builder.add_body(label=name, is_kinematic=True) for name in scene.bodies}
@@ -49,7 +50,11 @@ class NewtonRenderer:
         utils: Any = self._sensor.utils
         utils.create_default_light(shadows, wp.vec3f((direction / np.linalg.norm(direction)).tolist()))
         size = WIDTH_PX * supersampling, HEIGHT_PX * supersampling
-        self._rays = utils.compute_camera_rays_pinhole(*size, camera_fovs=FOVY_RAD)
+        self._cameras = scene.look.cameras
+        self._rays = {
+            fovy: utils.compute_camera_rays_pinhole(*size, camera_fovs=fovy)
+            for fovy in {camera.fovy_rad for camera in self._cameras.values()}
+        }
         self._picture = utils.create_color_image_output(*size)
 
     def render(self, body_poses: Mapping[str, np.ndarray], cameras: Sequence[str]) -> list[np.ndarray]:
@@ -58,11 +63,12 @@ class NewtonRenderer:
             self._poses[self._index[name]] = pose
         self._state.body_q.assign(self._poses)
         self._model.bvh_refit_shapes(self._state)
-        return [self._shoot(CAMERAS[camera].world_pose(body_poses)) for camera in cameras]
+        return [self._shoot(self._cameras[camera], body_poses) for camera in cameras]
 
-    def _shoot(self, camera_pose: np.ndarray) -> np.ndarray:
-        transforms: Any = wp.array([[camera_pose.tolist()]], dtype=wp.transformf, device=DEVICE)
-        self._sensor.update(self._state, transforms, self._rays, color_image=self._picture)
+    def _shoot(self, camera: Camera, body_poses: Mapping[str, np.ndarray]) -> np.ndarray:
+        pose = camera.world_pose(body_poses).tolist()
+        transforms: Any = wp.array([[pose]], dtype=wp.transformf, device=DEVICE)
+        self._sensor.update(self._state, transforms, self._rays[camera.fovy_rad], color_image=self._picture)
         packed = self._picture.numpy()[0, 0]
         rgb = packed.view(np.uint8).reshape(*packed.shape, 4)[..., :3]
         return np.asarray(Image.fromarray(np.ascontiguousarray(rgb)).reduce(self._supersampling))

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from pipeline.record import Listener, Progress
-from pipeline.render.look import get_look
+from pipeline.render.look import PLAIN
 from pipeline.render.scene import build_scene
 from pipeline.sim.worker import Shard
 from pipeline.store import Episode, Run
@@ -55,4 +55,4 @@ def renderable(*arguments: object, **options: object) -> Episode:
 
 @cache
 def _drawn(task: str) -> tuple[str, ...]:
-    return tuple(build_scene(get_task(task), get_look("plain")).bodies)
+    return tuple(build_scene(get_task(task), PLAIN).bodies)

@@ -1,6 +1,7 @@
 """Whole runs, by worker processes."""
 
 import hashlib
+import json
 import shutil
 import signal
 import subprocess
@@ -73,6 +74,22 @@ def test_the_same_episodes_give_the_same_bytes_and_none_is_rendered_twice(render
         "note": None,
         "seconds": 0,
     }
+
+
+@needs_opengl
+def test_two_looks_of_an_episode_differ_and_are_made_once(tmp_path: Path) -> None:
+    root = tmp_path / "run"
+    run = write_robot_run(root, 2)
+    first = render_run(root, look="varied", looks_per_episode=1, cameras=("front",))
+    assert len(first.rendered) == 2
+    made = videos(root)
+    render_run(root, look="varied", looks_per_episode=2, cameras=("front",))
+    assert {name: digest for name, digest in videos(root).items() if name in made} == made
+    assert len(set(videos(root).values())) == 4
+    again = render_run(root, look="varied", looks_per_episode=2, cameras=("front",))
+    assert (len(again.rendered), len(again.skipped)) == (0, 2)
+    described = json.loads((run.folders()[0] / "varied-1.json").read_text())["settings"]["look"]
+    assert described["draws"]["exposure_gain"] == described["sensor"]["gain"]
 
 
 @needs_opengl

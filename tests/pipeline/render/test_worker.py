@@ -61,7 +61,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def render(folder: Path, cameras: tuple[str, ...] = CAMERAS) -> None:
-    with EpisodeRenderer(Job(Choice("mujoco"), "plain", cameras)) as episodes:
+    with EpisodeRenderer(Job(Choice("mujoco"), ("plain",), cameras)) as episodes:
         episodes.render(folder)
 
 
