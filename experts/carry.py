@@ -56,6 +56,9 @@ class CarryingExpert(PhaseMachine):
 
     other_failures: tuple[str, ...] = ("tipped_in_hand",)
 
+    retreat_step_m = FAST
+    """Fastest motion of the empty hand as it withdraws, in one control step."""
+
     def __init__(
         self,
         num_envs: int,
@@ -199,5 +202,5 @@ class CarryingExpert(PhaseMachine):
     def _retreat_phase(self, view: View, ids: np.ndarray) -> np.ndarray:
         goal = self.pos[ids].copy()
         goal[:, 2] = self._seat(view, ids)[:, 2] + RETREAT_M
-        left = self._go(view, ids, goal)
+        left = self._go(view, ids, goal, fastest=self.retreat_step_m)
         return self.stay_or(ids, left < 0.006)

@@ -34,6 +34,10 @@ SIXTH_RAD = np.pi / 3
 WRIST_LIMIT_RAD = 2.8
 """Furthest that the hand is turned from the arm's plane: joint 7 ends at 2.9 rad."""
 
+UNWOUND_RAD = 2.0
+"""Furthest that the hand is turned from the arm's plane when it withdraws: as it rises, joint 7 has to turn on by up to
+0.6 rad, and at its end the hand would swerve."""
+
 START_RAD = 0.12
 """Heading of the nut against the bolt's when they meet: its thread then lies lowest, about to pass under the bolt's."""
 
@@ -84,6 +88,9 @@ class NutExpert(CarryingExpert):
         Phase("retreat", 40, "stuck_to_fingers"),
         Phase("hold", 60, "not_seated"),
     )
+
+    retreat_step_m = 0.005
+    """A stroke leaves the elbow near a singularity; withdrawing faster, the hand would swerve by up to 0.1 m."""
 
     other_failures = (*CarryingExpert.other_failures, "cross_threaded")
 
@@ -209,6 +216,12 @@ class NutExpert(CarryingExpert):
     def _release_phase(self, view: View, ids: np.ndarray) -> np.ndarray:
         self._yaw_goal[ids] = self._yaw[ids]
         return super()._release_phase(view, ids)
+
+    def _retreat_phase(self, view: View, ids: np.ndarray) -> np.ndarray:
+        """Withdraw, the wrist turned back from the end of its range."""
+        arm = azimuth(view.tool_pos_m[ids])
+        self._yaw_goal[ids] = arm + np.clip(self._yaw[ids] - arm, -UNWOUND_RAD, UNWOUND_RAD)
+        return super()._retreat_phase(view, ids)
 
     def _hold_phase(self, view: View, ids: np.ndarray) -> np.ndarray:
         """Stay until the nut has been at rest for a while: the recorder judges whether it is seated."""
