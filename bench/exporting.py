@@ -18,9 +18,9 @@ import numpy as np
 
 from pipeline.engine import choose_engine
 from pipeline.export import export
-from pipeline.export.layout import all_columns, video_key
+from pipeline.export.layout import PROVENANCE, recorded, video_key
 from pipeline.record import Request, record
-from pipeline.render.cameras import CAMERAS
+from pipeline.render.cameras import DEFAULT_CAMERAS
 from pipeline.render.episodes import render_run
 from pipeline.schema import FPS
 from pipeline.store import Episode, Run, read_episode
@@ -29,8 +29,6 @@ from pipeline.video import CRF, GOP, PRESET, encode, read_frames
 
 TASK = "peg_round_8mm"
 EPISODES = 8
-
-_BY_LEROBOT = {"timestamp", "frame_index", "episode_index", "index", "task_index"}
 
 
 def main() -> None:
@@ -93,13 +91,13 @@ def _by_lerobot(folders: list[Path], root: Path, *, streaming: bool) -> float:
     from lerobot.configs.video import RGBEncoderConfig
     from lerobot.datasets.lerobot_dataset import LeRobotDataset
 
-    columns = [feature for feature in all_columns() if feature.key not in _BY_LEROBOT]
+    columns = [*recorded(), *PROVENANCE]
     shape = next(iter(_pictures(folders[0]).values()))[0].shape
     features: dict[str, Any] = {
         feature.key: {"dtype": feature.dtype, "shape": feature.shape or (1,), "names": list(feature.names) or None}
         for feature in columns
     }
-    for camera in CAMERAS:
+    for camera in DEFAULT_CAMERAS:
         features[video_key(camera)] = {"dtype": "video", "shape": shape, "names": ["height", "width", "channels"]}
     dataset = LeRobotDataset.create(
         "local/bench",
@@ -108,7 +106,7 @@ def _by_lerobot(folders: list[Path], root: Path, *, streaming: bool) -> float:
         root=root,
         rgb_encoder=RGBEncoderConfig(vcodec="h264", g=GOP, crf=CRF, preset=PRESET),
         streaming_encoding=streaming,
-        image_writer_threads=0 if streaming else 4 * len(CAMERAS),
+        image_writer_threads=0 if streaming else 4 * len(DEFAULT_CAMERAS),
     )
     seconds = 0.0
     for folder in folders:
@@ -124,7 +122,7 @@ def _by_lerobot(folders: list[Path], root: Path, *, streaming: bool) -> float:
 
 
 def _pictures(folder: Path) -> dict[str, list[np.ndarray]]:
-    return {camera: list(read_frames(folder / f"plain.{camera}.mp4")) for camera in CAMERAS}
+    return {camera: list(read_frames(folder / f"plain.{camera}.mp4")) for camera in DEFAULT_CAMERAS}
 
 
 def _rows(episode: Episode, pictures: dict[str, list[np.ndarray]], keys: list[str]) -> Iterator[dict[str, Any]]:

@@ -35,8 +35,8 @@ WRIST_LIMIT_RAD = 2.8
 """Furthest that the hand is turned from the arm's plane: joint 7 ends at 2.9 rad."""
 
 UNWOUND_RAD = 2.0
-"""Furthest that the hand is turned from the arm's plane when it withdraws: as it rises, joint 7 has to turn on by up to
-0.6 rad, and at its end the hand would swerve."""
+"""Furthest that the hand is turned from the arm's plane when it withdraws: as it rises, joint 7 turns on by up to
+0.6 rad, and would come to its stop."""
 
 START_RAD = 0.12
 """Heading of the nut against the bolt's when they meet: its thread then lies lowest, about to pass under the bolt's."""

@@ -300,12 +300,22 @@ def _column(table: pa.Table, feature: Feature) -> np.ndarray:
     return feature.check(flat.to_numpy(zero_copy_only=False).reshape(table.num_rows, *feature.shape), table.num_rows)
 
 
+@contextmanager
+def appears_whole(path: Path) -> Iterator[Path]:
+    """A temporary neighbour of ``path`` to write to; renamed to it at the end, removed on any error."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield temporary
+        fsync(temporary)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
 def write_atomically(path: Path, text: str) -> None:
     """Replace a small text file in one step."""
-    staging = path.with_name(f".{path.name}.{os.getpid()}")
-    staging.write_text(text)
-    fsync(staging)
-    staging.replace(path)
+    with appears_whole(path) as temporary:
+        temporary.write_text(text)
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """H.264 videos of one episode and one camera: encode them once, join them by packets, look into them."""
 
 import hashlib
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from pipeline.errors import UserError
+from pipeline.store import appears_whole
 
 ENCODER: Final = "libx264"
 PIX_FMT = "yuv420p"
@@ -88,7 +88,7 @@ def encode(path: Path, frames: Iterable[NDArray[np.uint8]], fps: int) -> int:
     """
     count = 0
     shape: tuple[int, ...] = ()
-    with _appears_whole(path) as temporary, av.open(str(temporary), "w", format="mp4") as container:
+    with appears_whole(path) as temporary, av.open(str(temporary), "w", format="mp4") as container:
         stream = container.add_stream(ENCODER, rate=fps, options=_OPTIONS)
         stream.pix_fmt = PIX_FMT
         stream.codec_context.gop_size = GOP
@@ -140,7 +140,7 @@ def remux(sources: Sequence[Path], target: Path, fps: int) -> list[int]:
     counts: list[int] = []
     time_base = Fraction(1, fps * _TICKS)
     options = {"movflags": "faststart", "video_track_timescale": str(time_base.denominator)}
-    with _appears_whole(target) as temporary, av.open(str(temporary), "w", format="mp4", options=options) as joined:
+    with appears_whole(target) as temporary, av.open(str(temporary), "w", format="mp4", options=options) as joined:
         output = first = None
         for source in sources:
             with _opened(source) as container:
@@ -304,16 +304,3 @@ def _opened(path: Path) -> Iterator[InputContainer]:
         if not container.streams.video or container.streams.video[0].codec_context is None:
             raise UserError(f"{path}: holds no video; render the episode again")
         yield container
-
-
-@contextmanager
-def _appears_whole(path: Path) -> Iterator[Path]:
-    """A temporary neighbour of ``path`` to write to; renamed to it at the end, removed on any error."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        yield temporary
-        with temporary.open("rb") as handle:
-            os.fsync(handle.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -54,11 +54,6 @@ class Competence:
     hover_height_m: float
     lift_height_m: float
     grasp_dwell_steps: int
-
-    @classmethod
-    def sample(cls, rng: np.random.Generator, ranges: Mapping[str, tuple[float, float]]) -> Self:
-        """Uniform in ``ranges``, axis by axis in the order of the fields; whole steps are rounded."""
-        return draw_uniform(cls, rng, ranges)
 
 
 @dataclass(frozen=True)
@@ -137,5 +132,5 @@ def draw_episode(
     """
     return Draws(
         start=StartPose.sample(generator(seed, "start"), start_ranges),
-        competence=COMPETENCE[family].sample(generator(seed, "competence"), competence_ranges),
+        competence=draw_uniform(COMPETENCE[family], generator(seed, "competence"), competence_ranges),
     )

@@ -4,6 +4,7 @@ The ranges of the cameras stay close to how DROID's rigs are mounted: a camera t
 centimetres and degrees of where it belongs, with a lens that is focused by hand.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -115,7 +116,7 @@ _WORKSHOP: Ranges = MappingProxyType(
 _VARIED: Ranges = MappingProxyType(
     {
         **_WORKSHOP,
-        "sun_azimuth_rad": (-3.14159, 3.14159),
+        "sun_azimuth_rad": (-math.pi, math.pi),
         "sun_elevation_rad": (0.55, 1.45),
         "sun_gain": (0.55, 1.35),
         "fill_gain": (0.3, 1.6),

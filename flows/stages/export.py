@@ -9,7 +9,6 @@ from pipeline.export import Choice, ExportSummary
 from pipeline.export import export as export_run
 from pipeline.export import is_current as is_current_export
 from pipeline.export.hdf5 import export_hdf5
-from pipeline.export.selection import read_keep_list
 from pipeline.render.cameras import DEFAULT_CAMERAS
 from pipeline.store import Run
 
@@ -19,7 +18,6 @@ def choose(
     tasks: Sequence[str] | None = None,
     looks: Sequence[str] | None = None,
     quota: int = 1,
-    keep_list: Path | None = None,
     *,
     test_fraction: float = 0.0,
     privileged: bool = True,
@@ -29,10 +27,9 @@ def choose(
 
     Args:
         quota: least number of kept episodes of each task.
-        keep_list: text file of content hashes.
 
     Raises:
-        UserError: if an option makes no sense or the run or the keep-list cannot be read.
+        UserError: if an option makes no sense or the run cannot be read.
     """
     recorded = dict.fromkeys(folder.parent.name for folder in Run(root).folders())
     return Choice(
@@ -40,7 +37,6 @@ def choose(
         looks=tuple(looks or ("plain",)),
         tasks=tuple(tasks) if tasks else None,
         quota=dict.fromkeys(tasks or recorded, quota) if quota > 1 else {},
-        keep_list=None if keep_list is None else read_keep_list(keep_list),
         test_fraction=test_fraction,
         privileged=privileged,
     )

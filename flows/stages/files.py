@@ -52,12 +52,18 @@ class RunFiles:
         return self.root / "summary.json"
 
     def read_verdicts(self) -> pd.DataFrame | None:
-        """Table of verdicts, or None before the first assessment."""
+        """Table of verdicts with people's decisions in force, or None before the first assessment.
+
+        Raises:
+            QcError: if either cannot be read, or a decision is of no episode that was judged.
+        """
         if not self.verdicts.is_file():
             return None
+        from qc.decisions import apply_decisions, read_decisions
+        from qc.folder import Folder
         from qc.table import read_verdicts
 
-        return read_verdicts(self.verdicts)
+        return apply_decisions(read_verdicts(self.verdicts), read_decisions(Folder(self.root / "qc").decisions))
 
     def kept(self) -> list[dict[str, Any]]:
         """``episode.json`` of the episodes that the verdicts keep; of all successes where there are no verdicts.

@@ -253,9 +253,6 @@ def export(
         list[str] | None, typer.Option(metavar="LOOK", help="Rendering, may be repeated. [default: plain]")
     ] = None,
     quota: Annotated[int, typer.Option(min=1, help="Least number of kept episodes of each task.")] = 1,
-    keep_list: Annotated[
-        Path | None, typer.Option(help="Text file of content hashes: just these, and all of them.")
-    ] = None,
     test_fraction: Annotated[float, typer.Option(help="Part of the seeds that forms the split `test`.")] = 0.0,
     privileged: Annotated[bool, typer.Option(help="Export what only a simulator knows, too.")] = True,
     as_json: Json = False,
@@ -270,7 +267,7 @@ def export(
 
         hdf5 = as_format == "hdf5"
         columns = {"privileged": privileged, "images": images or not hdf5}
-        choice = choose(run, task, look, quota, keep_list, test_fraction=test_fraction, **columns)
+        choice = choose(run, task, look, quota, test_fraction=test_fraction, **columns)
         summary = build(run, out, choice, hdf5=hdf5)
     result = {**asdict(summary), "root": str(summary.root), "episodes": summary.episodes}
     done = f"{out}: {summary.episodes} episodes, {summary.frames} frames, {summary.size_bytes / 1e6:.1f} MB"

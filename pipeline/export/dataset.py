@@ -16,9 +16,9 @@ from pipeline.export.files import write_data, write_videos
 from pipeline.export.layout import CARD_PATH, EPISODES_PATH, MANIFEST_PATH, all_columns, info, video_key
 from pipeline.export.metadata import write_episodes, write_json_files, write_tasks
 from pipeline.export.publish import replaced_whole, require_replaceable
-from pipeline.export.selection import Choice, select
+from pipeline.export.selection import Choice, count_by_task, select
 from pipeline.store import Run
-from pipeline.tasks import CATALOGUE
+from pipeline.tasks import get_task
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def export(
         choice: cameras, looks, tasks, splits and columns; None takes the defaults.
 
     Raises:
-        UserError: if the verdicts do not fit the run, a task is empty or below its quota, a listed episode is gone, a
+        UserError: if the verdicts do not fit the run, a task is empty or below its quota, a
             video is missing, has another length or frame rate than its episode or was encoded differently from the
             others, nothing is kept, or ``out`` cannot be written. Nothing is written then.
     """
@@ -68,7 +68,8 @@ def export(
         raise UserError("no camera is chosen; a dataset needs at least one")
     require_replaceable(out, run.root.resolve(), run.recipe)
     kept = select(run, verdicts, choice)
-    tasks = [task for task in CATALOGUE.values() if any(episode.task is task for episode in kept)]
+    by_task = count_by_task(kept)
+    tasks = [get_task(task) for task in by_task]
     columns = all_columns(choice.privileged)
     with replaced_whole(out) as root:
         rows, statistics = write_data(root, kept, columns, {task.id: index for index, task in enumerate(tasks)})
@@ -85,7 +86,6 @@ def export(
         manifest = {"demomill": __version__, "choice": choice.to_dict(), "run": run.recipe}
         write_json_files(root, description, statistics, manifest)
         size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
-    by_task = {task.id: sum(episode.task.id == task.id for episode in kept) for task in tasks}
     return ExportSummary(root=out, episodes_by_task=by_task, frames=frames, size_bytes=size)
 
 

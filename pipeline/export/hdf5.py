@@ -10,6 +10,7 @@
 Every dataset of rows has an attribute ``names``: its dimensions, with units; quaternions are x, y, z, w.
 """
 
+import errno
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,10 +26,9 @@ from pipeline import __version__
 from pipeline.errors import UserError
 from pipeline.export.dataset import ExportSummary
 from pipeline.export.layout import ROBOT_TYPE, recorded
-from pipeline.export.selection import TEST, TRAIN, Choice, Kept, select
+from pipeline.export.selection import TEST, TRAIN, Choice, Kept, count_by_task, select
 from pipeline.schema import FPS, body_feature
-from pipeline.store import Run, canonical_json, explain_os_errors, fsync, read_episode
-from pipeline.tasks import CATALOGUE
+from pipeline.store import Run, appears_whole, canonical_json, explain_os_errors, read_episode
 from pipeline.video import read_frames
 
 GYM_ENV = 2
@@ -66,13 +66,13 @@ def export_hdf5(
     run, out, choice = Run(run_root), Path(out).resolve(), choice or Choice(cameras=())
     _require_replaceable(out)
     kept = select(run, verdicts, choice)
-    frames = sum(episode.length for episode in kept)
+    frames, by_task = sum(episode.length for episode in kept), count_by_task(kept)
     env_args = {
         "env_name": ROBOT_TYPE,
         "type": GYM_ENV,
-        "env_kwargs": {"fps": FPS, "run": run.recipe, "tasks": sorted({e.task.id for e in kept})},
+        "env_kwargs": {"fps": FPS, "run": run.recipe, "tasks": list(by_task)},
     }
-    with _appears_whole(out) as temporary, h5py.File(temporary, "w") as file:
+    with _explained(out), appears_whole(out) as temporary, h5py.File(temporary, "w") as file:
         file.attrs[_OWN] = __version__
         data = file.create_group("data")
         data.attrs["total"] = frames
@@ -83,7 +83,6 @@ def export_hdf5(
         for name, split in (("train", TRAIN), ("valid", TEST)):
             names = [f"demo_{number}" for number, episode in enumerate(kept) if episode.split == split]
             mask.create_dataset(name, data=np.array(names, dtype=f"S{max(map(len, names), default=1)}"))
-    by_task = {task: n for task in CATALOGUE if (n := sum(episode.task.id == task for episode in kept))}
     return ExportSummary(root=out, episodes_by_task=by_task, frames=frames, size_bytes=out.stat().st_size)
 
 
@@ -149,19 +148,13 @@ def _require_replaceable(out: Path) -> None:
 
 
 @contextmanager
-def _appears_whole(out: Path) -> Iterator[Path]:
-    temporary = out.with_name(f".{out.name}.{os.getpid()}")
+def _explained(out: Path) -> Iterator[None]:
     with explain_os_errors(out):
-        out.parent.mkdir(parents=True, exist_ok=True)
         try:
-            yield temporary
-            fsync(temporary)
-            temporary.replace(out)
-            fsync(out.parent)
+            out.parent.mkdir(parents=True, exist_ok=True)
+            yield
         except OSError as error:
             # HDF5 tells what the system said in the text alone.
             if error.errno is None and "No space left" in str(error):
-                raise UserError(f"{out}: no space left; free some and run the same command again") from None
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
             raise
-        finally:
-            temporary.unlink(missing_ok=True)

@@ -17,6 +17,10 @@ from pipeline.export.statistics import Statistics
 from pipeline.store import canonical_json
 from pipeline.tasks import Task
 
+AS_STORED = ("length", "run_seed", "attempt", "seed", "env_index", "outcome", "reason", "content_hash", "phases")
+AS_JSON = ("draws", "versions", "engine")
+"""What ``meta/episodes`` takes over from ``episode.json``, as it is and as JSON text."""
+
 _PROVENANCE = pa.schema(
     {
         "episode_index": pa.int64(),
@@ -85,7 +89,6 @@ def _write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 def _provenance(episode: Kept, number: int) -> dict[str, Any]:
     meta = episode.meta
-    same = ("length", "run_seed", "attempt", "seed", "env_index", "outcome", "reason", "content_hash", "phases")
     return {
         "episode_index": number,
         "tasks": [episode.task.instruction],
@@ -97,8 +100,8 @@ def _provenance(episode: Kept, number: int) -> dict[str, Any]:
         "look": episode.look,
         "split": episode.split,
         "rendering": _rendering(episode),
-        **{name: meta[name] for name in same},
-        **{name: canonical_json(meta[name]) for name in ("draws", "versions", "engine")},
+        **{name: meta[name] for name in AS_STORED},
+        **{name: canonical_json(meta[name]) for name in AS_JSON},
     }
 
 

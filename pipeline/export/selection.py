@@ -2,7 +2,6 @@
 
 import hashlib
 import math
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -13,6 +12,7 @@ import pandas as pd
 
 from pipeline.errors import UserError
 from pipeline.export.sources import require_videos
+from pipeline.render.cameras import DEFAULT_CAMERAS
 from pipeline.store import Run, read_meta
 from pipeline.tasks import CATALOGUE, Task, get_task
 
@@ -33,16 +33,14 @@ class Choice:
         looks: which renderings; each kept motion is exported once in every look.
         tasks: task ids; None takes every task that was recorded.
         quota: least number of kept motions, by task id.
-        keep_list: content hashes of the motions to take, all of which must be there; None takes all that are kept.
         test_fraction: part of the seeds, from 0 to 1, whose episodes form the split ``test``.
         privileged: whether the columns ``privileged.*`` are exported.
     """
 
-    cameras: tuple[str, ...] = ("front", "wrist")
+    cameras: tuple[str, ...] = DEFAULT_CAMERAS
     looks: tuple[str, ...] = ("plain",)
     tasks: tuple[str, ...] | None = None
     quota: Mapping[str, int] = field(default_factory=dict)
-    keep_list: frozenset[str] | None = None
     test_fraction: float = 0.0
     privileged: bool = True
 
@@ -60,7 +58,7 @@ class Choice:
 
     def to_dict(self) -> dict[str, Any]:
         """For the manifest: what decides which columns and episodes there are, and their order."""
-        made = {name: value for name, value in asdict(self).items() if name not in ("quota", "keep_list", "tasks")}
+        made = {name: value for name, value in asdict(self).items() if name not in ("quota", "tasks")}
         return made | {"cameras": list(self.cameras), "looks": list(self.looks)}
 
     def split(self, seed: int) -> str:
@@ -95,25 +93,6 @@ class Kept:
         return int(self.meta["length"])
 
 
-def read_keep_list(path: Path) -> frozenset[str]:
-    """Content hashes from a text file, one a line; what follows ``#`` is a comment.
-
-    Raises:
-        UserError: if the file cannot be read or a line is no content hash.
-    """
-    try:
-        lines = path.read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: cannot be read as a keep-list ({error})") from None
-    hashes = set()
-    for number, line in enumerate(lines, 1):
-        entry = line.partition("#")[0].strip()
-        if entry and not re.fullmatch(r"[0-9a-f]{64}", entry):
-            raise UserError(f"{path}: line {number} is {entry!r}, no content hash of 64 hexadecimal digits")
-        hashes |= {entry} - {""}
-    return frozenset(hashes)
-
-
 def select(run: Run, verdicts: pd.DataFrame | None, choice: Choice) -> list[Kept]:
     """Episodes to export, in order of split, task (as in the catalogue), run seed, attempt and look.
 
@@ -122,13 +101,11 @@ def select(run: Run, verdicts: pd.DataFrame | None, choice: Choice) -> list[Kept
             with verdict ``keep`` are taken; None takes every success of the run.
 
     Raises:
-        UserError: if the verdicts do not fit the run, a listed episode is gone, a task is empty or below its quota, a
+        UserError: if the verdicts do not fit the run, a task is empty or below its quota, a
             video is missing or unlike the others, or nothing is left to export.
     """
     found = list(_successes(run) if verdicts is None else _keepers(run, verdicts))
     found = [each for each in found if choice.tasks is None or each.meta["task"] in choice.tasks]
-    if choice.keep_list is not None:
-        found = _listed(found, choice.keep_list, run)
     if not found:
         told = "no successful episode in it" if verdicts is None else f"none of the {len(verdicts)} verdicts is keep"
         raise UserError(f"{run.root}: nothing to export, {told}; record more episodes with `demomill record`")
@@ -193,23 +170,11 @@ def _keepers(run: Run, verdicts: pd.DataFrame) -> Iterator[_Found]:
         yield _Found(folder, meta, str(row.verdict))
 
 
-def _listed(found: Sequence[_Found], keep_list: frozenset[str], run: Run) -> list[_Found]:
-    gone = keep_list - {each.meta["content_hash"] for each in found}
-    if gone:
-        raise UserError(
-            f"{min(gone)}: on the keep-list but not among the kept episodes of {run.root} ({len(gone)} of "
-            f"{len(keep_list)} are gone); record the same seeds again, or see `demomill review list {run.root}`"
-        )
-    return [each for each in found if each.meta["content_hash"] in keep_list]
-
-
 def _require_enough(found: Sequence[_Found], run: Run, choice: Choice) -> None:
     """No task without an episode, none below its quota."""
     attempted = Counter(folder.parent.name for folder in run.folders())
     kept = Counter(str(each.meta["task"]) for each in found)
-    listed = choice.keep_list is not None and choice.tasks is None
-    wanted = choice.tasks or (tuple(kept) if listed else tuple(attempted))
-    for task in dict.fromkeys((*wanted, *choice.quota)):
+    for task in dict.fromkeys((*(choice.tasks or attempted), *choice.quota)):
         least = max(1, choice.quota.get(task, 1))
         if kept[task] < least:
             more = math.ceil(1.1 * attempted[task] * least / max(1, kept[task])) or least
@@ -218,3 +183,9 @@ def _require_enough(found: Sequence[_Found], run: Run, choice: Choice) -> None:
                 f"--task {task} --episodes {more} --out {run.root}` with the run's other options, then `demomill qc` "
                 "and `demomill render`, or choose other tasks with --task"
             )
+
+
+def count_by_task(kept: Sequence[Kept]) -> dict[str, int]:
+    """Episodes of each task, in the order of the catalogue."""
+    counted = Counter(episode.task.id for episode in kept)
+    return {task: counted[task] for task in CATALOGUE if counted[task]}

@@ -17,18 +17,15 @@ from qc.episodes import (
     FIXED_POSE,
     HELD_POSE,
     STATE,
-    TIME,
     Damaged,
     Episode,
     EpisodeSet,
 )
 from qc.errors import QcError
-from qc.integrity import check_episodes
 from qc.readers.columns import to_array
 
 _NEEDED: Mapping[str, int] = {STATE: 8, ACTION: 8, EEF_POS: 3, EEF_QUAT: 4}
-_WELCOME: Mapping[str, int] = {HELD_POSE: 7, FIXED_POSE: 7, TIME: 0}
-_FPS = 15.0
+_WELCOME: Mapping[str, int] = {HELD_POSE: 7, FIXED_POSE: 7}
 _AXES = 7
 
 
@@ -41,7 +38,6 @@ def read_run(root: Path | str) -> EpisodeSet:
     """Read the episodes of a run folder and verify their content hashes.
 
     A folder that is incomplete, unreadable or at odds with its own description becomes a :class:`Damaged` entry.
-    Where timestamps are recorded they are checked; rows without are 1/15 s apart.
 
     Raises:
         QcError: if ``root`` holds no run.
@@ -61,10 +57,7 @@ def read_run(root: Path | str) -> EpisodeSet:
     for folder in sorted({(root / e.file).parent for e in episodes}):
         for video in sorted(folder.glob("*.*.mp4")):
             videos.setdefault(video.name.split(".")[-2], {})[folder.name] = (str(video), 0.0, float("inf"))
-    timed = {e.id: e for e in check_episodes([e for e in episodes if TIME in e.frames], _FPS)}
-    found = sorted((timed.get(e.id, e) for e in episodes), key=lambda e: e.id)
-    told = tuple(finding for e in found for finding in e.findings)
-    return EpisodeSet(tuple(found), tuple(damaged), told, _FPS, videos)
+    return EpisodeSet(tuple(sorted(episodes, key=lambda e: e.id)), tuple(damaged), videos=videos)
 
 
 def content_hash(meta: Mapping[str, Any], columns: Mapping[str, np.ndarray]) -> str:
@@ -128,8 +121,8 @@ def _read_columns(path: Path) -> dict[str, np.ndarray]:
     for name, size in {**_NEEDED, **_WELCOME}.items():
         if name not in columns:
             continue
-        if columns[name].shape[1:] != ((size,) if size else ()):
-            raise ValueError(f"{name} has rows of shape {columns[name].shape[1:]}, not {size or 1} numbers")
+        if columns[name].shape[1:] != (size,):
+            raise ValueError(f"{name} has rows of shape {columns[name].shape[1:]}, not {size} numbers")
         if not np.isfinite(columns[name]).all():
             raise ValueError(f"{name} is not finite at row {int(np.argwhere(~np.isfinite(columns[name]))[0, 0])}")
     if len(short := np.flatnonzero(np.linalg.norm(columns[EEF_QUAT], axis=1) < 0.5)):

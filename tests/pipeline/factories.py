@@ -4,10 +4,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from pipeline.schema import FEATURES, FPS, body_feature
-from pipeline.store import Episode, Run, episode_id
+from pipeline.store import Episode, Run, episode_id, read_meta
 from pipeline.tasks import HOME_JOINTS_RAD, PEG_LENGTH_M, Task, get_task
 from pipeline.video import encode
 from randomization.seeds import episode_seed, generator
@@ -156,3 +157,16 @@ def _frames(
 
 def _poses(position: NDArray[np.float64], length: int) -> NDArray[np.float64]:
     return np.hstack((np.broadcast_to(position, (length, 3)), np.tile(_UPRIGHT_XYZW, (length, 1))))
+
+
+def verdict_table(run: Run, dropped: str = "") -> pd.DataFrame:
+    """Verdicts that keep every success but one."""
+    metas = [read_meta(folder) for folder in run.folders()]
+    return pd.DataFrame(
+        {
+            "episode_id": [meta["id"] for meta in metas],
+            "task": [meta["task"] for meta in metas],
+            "content_hash": [meta["content_hash"] for meta in metas],
+            "verdict": ["keep" if meta["outcome"] == "success" and meta["id"] != dropped else "drop" for meta in metas],
+        }
+    )

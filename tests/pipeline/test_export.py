@@ -20,10 +20,10 @@ from pipeline.export.files import _cut
 from pipeline.export.publish import replaced_whole
 from pipeline.export.statistics import PixelHistogram, vector_statistics
 from pipeline.schema import FEATURES, FPS
-from pipeline.store import Run, read_meta
+from pipeline.store import Run
 from pipeline.tasks import get_task
 from pipeline.video import encode, probe, read_frames
-from tests.pipeline.factories import CAMERAS, make_episode, painted, read_paint, write_run
+from tests.pipeline.factories import CAMERAS, make_episode, painted, read_paint, verdict_table, write_run
 
 EPISODES = (
     make_episode("peg_round_12mm", 1, length=21),
@@ -34,18 +34,6 @@ EPISODES = (
 )
 IN_ORDER = [EPISODES[n] for n in (1, 4, 2, 0)]
 """Successes by size of peg, then attempt."""
-
-
-def verdict_table(run: Run, dropped: str = "") -> pd.DataFrame:
-    metas = [read_meta(folder) for folder in run.folders()]
-    return pd.DataFrame(
-        {
-            "episode_id": [meta["id"] for meta in metas],
-            "task": [meta["task"] for meta in metas],
-            "content_hash": [meta["content_hash"] for meta in metas],
-            "verdict": ["keep" if meta["outcome"] == "success" and meta["id"] != dropped else "drop" for meta in metas],
-        }
-    )
 
 
 def digests(root: Path) -> dict[str, str]:

@@ -11,12 +11,11 @@ import pytest
 from pipeline.errors import UserError
 from pipeline.export import Choice, export
 from pipeline.export.layout import DATA_FILE_MB, FILES_PER_CHUNK, VIDEO_FILE_MB
-from pipeline.export.selection import read_keep_list
 from pipeline.export.verify import verify
 from pipeline.schema import FPS
 from pipeline.store import Run, read_meta
 from pipeline.video import encode, read_frames
-from tests.pipeline.factories import CAMERAS, make_episode, painted, write_run
+from tests.pipeline.factories import CAMERAS, make_episode, painted, verdict_table, write_run
 
 EPISODES = [
     *(make_episode("peg_round_8mm", n, length=14 + n) for n in range(4)),
@@ -113,27 +112,6 @@ def test_the_same_choice_gives_the_same_bytes(run: Run, in_two_looks: Path, tmp_
     assert all((again / path).read_bytes() == (in_two_looks / path).read_bytes() for path in files)
 
 
-def test_a_keep_list_is_taken_whole(run: Run, tmp_path: Path) -> None:
-    hashes = [episode.content_hash() for episode in (EPISODES[1], EPISODES[2])]
-    text = tmp_path / "keep.txt"
-    text.write_text(f"# ships in release 1\n{hashes[0]}  # the second\n\n{hashes[1]}\n")
-    choice = Choice(keep_list=read_keep_list(text))
-    rows = episodes(export(run.root, tmp_path / "out", choice=choice).root)
-    assert [row["content_hash"] for row in rows] == hashes
-
-
-def test_a_listed_motion_that_is_gone_is_named(run: Run, tmp_path: Path) -> None:
-    gone, failed = "0" * 64, EPISODES[-1].content_hash()
-    for missing in (gone, failed):
-        choice = Choice(keep_list=frozenset({missing, EPISODES[0].content_hash()}))
-        refused(run, tmp_path / "out", rf"{missing}: on the keep-list but not among .*1 of 2 are gone", choice)
-    (tmp_path / "keep.txt").write_text("abc\n")
-    with pytest.raises(UserError, match="line 1 is 'abc', no content hash"):
-        read_keep_list(tmp_path / "keep.txt")
-    with pytest.raises(UserError, match="cannot be read as a keep-list"):
-        read_keep_list(tmp_path / "none.txt")
-
-
 def test_an_empty_task_stops_the_export(tmp_path: Path) -> None:
     failed = make_episode("peg_round_4mm", reason="no grasp")
     run = write_run(tmp_path / "run", [make_episode(length=14), failed])
@@ -186,8 +164,7 @@ def test_the_limits_of_the_hub_viewer_are_kept(in_two_looks: Path) -> None:
 def test_packets_of_kept_episodes_outlive_a_deletion(run: Run, tmp_path: Path) -> None:
     """As they were exported, not as an editor would encode them again."""
     before = {row["episode_id"]: row for row in episodes(export(run.root, tmp_path / "all").root)}
-    rest = frozenset(row["content_hash"] for row in before.values()) - {EPISODES[0].content_hash()}
-    root = export(run.root, tmp_path / "rest", choice=Choice(keep_list=rest)).root
+    root = export(run.root, tmp_path / "rest", verdict_table(run, dropped=EPISODES[0].id)).root
     after = episodes(root)
     assert len(after) == 6
     for row in after:

@@ -152,7 +152,7 @@ def write_run(root: Path, episodes: Iterable[Episode]) -> Path:
     for episode in episodes:
         folder = root / "episodes" / episode.task / episode.id
         folder.mkdir(parents=True)
-        names = list(episode.frames)
+        names = [name for name, values in episode.frames.items() if values.ndim == 2]
         meta = {
             "id": episode.id,
             "task": episode.task,
@@ -167,21 +167,15 @@ def write_run(root: Path, episodes: Iterable[Episode]) -> Path:
             "bodies": [],
             "env_index": episode.env_index,
             "features": [
-                {"key": name, "dtype": "float32", "names": [""] * n if (n := _size(episode, name)) else None}
-                for name in names
+                {"key": name, "dtype": "float32", "names": [""] * episode.frames[name].shape[1]} for name in names
             ],
         }
         columns = {name: episode.frames[name] for name in names}
         meta["content_hash"] = content_hash(meta, columns)
         (folder / "episode.json").write_text(json.dumps(meta))
         arrays = {
-            name: pa.FixedSizeListArray.from_arrays(flat, n) if (n := _size(episode, name)) else flat
-            for name, flat in ((name, pa.array(values.ravel(), pa.float32())) for name, values in columns.items())
+            name: pa.FixedSizeListArray.from_arrays(pa.array(values.ravel(), pa.float32()), values.shape[1])
+            for name, values in columns.items()
         }
         pq.write_table(pa.table(arrays), folder / "frames.parquet")
     return root
-
-
-def _size(episode: Episode, name: str) -> int:
-    """Numbers in a row of a column; 0 for a scalar."""
-    return episode.frames[name].shape[1] if episode.frames[name].ndim == 2 else 0

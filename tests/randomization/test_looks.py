@@ -14,7 +14,7 @@ def test_every_axis_is_drawn_inside_its_range(preset: str) -> None:
     assert set(PRESETS[preset]) == {field.name for field in fields(Perturbation)}
     for axis, (low, high) in PRESETS[preset].items():
         values = [draws[axis] for draws in drawn]
-        assert low - 0.5 <= min(values) <= max(values) <= high + 0.5
+        assert low <= min(values) <= max(values) <= high
         assert low == high or len(set(values)) > 1
 
 

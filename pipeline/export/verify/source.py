@@ -9,14 +9,12 @@ import numpy as np
 
 from pipeline.errors import DamagedEpisode, UserError
 from pipeline.export.layout import camera_name
+from pipeline.export.metadata import AS_JSON, AS_STORED
 from pipeline.export.verify.findings import Finding
 from pipeline.export.verify.tree import EPISODES, Columns, Member, Tree
 from pipeline.store import Run, canonical_json, read_episode, read_meta
 from pipeline.tasks import get_task
 from pipeline.video import segments
-
-_SAME = ("run_seed", "attempt", "seed", "length", "outcome", "reason", "content_hash", "phases")
-_AS_JSON = ("draws", "versions", "engine")
 
 
 class Source:
@@ -87,8 +85,8 @@ class Source:
 
     def _provenance(self, member: Member) -> Iterator[Finding]:
         meta, row = read_meta(self.folder(member)), member.row
-        wanted: dict[str, Any] = {key: meta[key] for key in _SAME}
-        wanted |= {key: canonical_json(meta[key]) for key in _AS_JSON}
+        wanted: dict[str, Any] = {key: meta[key] for key in AS_STORED}
+        wanted |= {key: canonical_json(meta[key]) for key in AS_JSON}
         wanted["tasks"] = [get_task(str(meta["task"])).instruction]
         for key, value in wanted.items():
             if row[key] != value:

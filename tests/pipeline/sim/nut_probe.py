@@ -42,7 +42,7 @@ def main(task: Task) -> None:
         answers = {
             "pulled with 5 N": pulled(cell),
             "turned by hand": turned(cell, -1.0, np.linspace(0.6, 1.4, ENVS)),
-            "turned the wrong way": turned(cell, 1.0, np.zeros(ENVS)),
+            "turned the wrong way": turned(cell, 1.0, np.zeros(ENVS), steps=130),
             "pushed with 20 N": pushed(cell),
         }
     print("\nANSWERS " + json.dumps(answers))
@@ -124,12 +124,12 @@ def _successes(cell: Cell, seen: list[Observation]) -> int:
     return int(ever.sum())
 
 
-def turned(cell: Cell, sense: float, threaded: np.ndarray) -> dict[str, Any]:
+def turned(cell: Cell, sense: float, threaded: np.ndarray, steps: int = 100) -> dict[str, Any]:
     """Turned by a bounded torque under 1 N: the descent in pitches per turn."""
     _put(cell, threaded)
     _immerse(cell)
     torque, pitch = TORQUE_NM[cell.task.id], cell.task.geometry["pitch"]
-    seen = _drive(cell, 100, lambda step: (-min(1.0, step / 15), sense * torque * (step > 20)))
+    seen = _drive(cell, steps, lambda step: (-min(1.0, step / 15), sense * torque * (step > 20)))
     turns, height = _turns(seen)[30:], _height_m(seen)[30:] / pitch
     advance = [float(np.polyfit(turns[:, i], height[:, i], 1)[0]) for i in EVERYONE]
     return {"turns": np.ptp(turns, axis=0).tolist(), "pitches per turn": advance, "successes": _successes(cell, seen)}

@@ -35,7 +35,7 @@ def test_a_thread_carries_its_nut_and_nothing_else_does(task: str) -> None:
     assert min(turned["turns"]) > 2
     np.testing.assert_allclose(turned["pitches per turn"], 1.0, atol=0.02)
     assert turned["successes"] == 32, "the judge can say yes"
-    assert min(wrong["turns"]) > 1.5, "it does turn"
+    assert min(wrong["turns"]) > 2
     assert wrong["successes"] == 0
     assert found["pushed with 20 N"]["successes"] == 0
     assert max(found["pushed with 20 N"]["pitches below the tip"]) < 1.1, "it stays where the thread begins"

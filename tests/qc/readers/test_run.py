@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.store import Run
-from qc.episodes import EEF_QUAT, FIXED_POSE, STATE, TIME, Episode
+from qc.episodes import EEF_QUAT, FIXED_POSE, STATE
 from qc.errors import QcError
 from qc.readers.run import read_run
 from tests.pipeline.factories import make_episode as store_episode
@@ -78,26 +78,6 @@ def test_a_quaternion_that_is_no_rotation_is_damage(tmp_path):
     quaternions[7] = 0.0
     found = read_run(write_run(tmp_path, [with_frames(episode, {**episode.frames, EEF_QUAT: quaternions})]))
     assert found.damaged[0].why == "observation.eef_quat is no rotation at row 7"
-
-
-def test_timestamps_are_checked_where_there_are_any(tmp_path):
-    made: list[Episode] = []
-    for episode in make_task(4):
-        time = np.arange(episode.length) / 15
-        time[60:] += {1: 0.5, 2: -0.2}.get(len(made), 0.0)
-        made.append(with_frames(episode, {**episode.frames, TIME: time}))
-    found = read_run(write_run(tmp_path, [*made, make_episode(9)]))
-    assert not found.damaged
-    assert [[(f.kind, f.frame) for f in e.findings] for e in found.episodes] == [
-        [],
-        [("timestamps", 60)],
-        [("timestamps", 60)],
-        [],
-        [],
-    ]
-    assert [f.episode for f in found.findings] == [made[1].id, made[2].id]
-    assert [e.sound for e in found.episodes] == [True, False, False, True, True]
-    assert found.findings[0].file == found.episodes[1].file
 
 
 def test_no_run_is_a_clear_error(tmp_path):
