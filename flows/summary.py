@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.stages.files import RunFiles
-from flows.stages.strips import strips
+from flows.stages.strips import draw_strips
 from pipeline.render.contact_sheet import contact_sheet
 from pipeline.store import write_atomically
 
@@ -29,11 +29,12 @@ def finish(root: Path, dataset: Path, seconds: Mapping[str, float], new: Mapping
     files = RunFiles(root)
     if any(new.values()) or not (files.summary.is_file() and files.contact_sheet.is_file()):
         accounts = json.loads(files.accounting.read_text())["tasks"]
-        kept = {task: [meta for meta in files.kept() if meta["task"] == task] for task in accounts}
+        chosen = files.kept()
+        kept = {task: [meta for meta in chosen if meta["task"] == task] for task in accounts}
         tasks = {task: _count(account, kept[task]) for task, account in accounts.items()}
         shown = [meta["id"] for metas in kept.values() for meta in metas[:EPISODES_SHOWN]]
         contact_sheet(root, shown, files.contact_sheet)
-        strips(root, files.strips)
+        draw_strips(root, chosen, files.strips)
         places = {"run": root, "dataset": dataset, "contact_sheet": files.contact_sheet, "picture": files.picture}
         places["strips"] = files.strips
         summary = {"seconds": dict(seconds), "tasks": tasks, **{name: str(path) for name, path in places.items()}}
