@@ -50,6 +50,7 @@ FORBIDDEN = {
     "flows": {"bench", "tests"},
 }
 COMES_WITH = {
+    "huggingface-hub": {"httpx"},
     "isaaclab": {"mujoco-warp", "torch", "usd-exchange", "warp-lang"},
     "lerobot": {"datasets", "torchcodec"},
     "prefect": {"uvicorn"},

@@ -7,7 +7,7 @@ from pathlib import Path
 from flows.reporter import REPORTER
 from pipeline.doctor import WORKER_GIB, memory_gib
 from pipeline.engine import Engine, choose_engine
-from pipeline.export.publish import require_replaceable
+from pipeline.export.whole import require_replaceable
 from pipeline.record import Progress, Recorded, Request
 from pipeline.record import record as record_attempts
 from pipeline.store import Run, episode_id, explain_os_errors

@@ -294,6 +294,46 @@ def verify(
     raise typer.Exit(0 if report.passed else 1)
 
 
+@app.command(epilog="Example: demomill publish out/dataset user/pegs --release-tag release-1 --run out/run --dry-run")
+def publish(
+    dataset: Annotated[Path, typer.Argument(metavar="DATASET", help="Folder that `demomill export` made.")],
+    repo_id: Annotated[str, typer.Argument(metavar="REPO_ID", help="Name on the Hub, user/name; made if missing.")],
+    release_tag: Annotated[str, typer.Option(metavar="TAG", help="Of this release; a tag that exists is not moved.")],
+    run: Annotated[
+        Path | None, typer.Option(help="Run folder that it was exported from: quality control in the card.")
+    ] = None,
+    public: Annotated[bool, typer.Option("--public", help="Make a new repository public. [default: private]")] = False,
+    licence: Annotated[str, typer.Option("--license", help="Identifier as on the Hub.")] = "apache-2.0",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would change, show the card, stop.")] = False,
+    endpoint: Annotated[
+        str | None, typer.Option(metavar="URL", help="Another Hub. [default: HF_ENDPOINT, else huggingface.co]")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Release a dataset on the Hugging Face Hub: upload what differs, prove every byte that it serves, then tag it.
+
+    The token is that of `hf auth login`, or HF_TOKEN. The same command again goes on where it broke off.
+    """
+    from pipeline.cli.tables import publication_parts
+    from pipeline.cli.terminal import show, working
+
+    with working():
+        from flows.stages.publish import publish as release
+
+        published = release(
+            dataset,
+            repo_id,
+            release_tag,
+            run=run,
+            private=not public,
+            licence=licence,
+            endpoint=endpoint,
+            dry_run=dry_run,
+        )
+    result = published.to_dict()
+    show(result, as_json, *publication_parts(result))
+
+
 @app.command(epilog="Example: demomill generate --out out/demo")
 def generate(
     out: Annotated[Path, typer.Option(help="Run folder; made if it is missing, completed if it is there.")],

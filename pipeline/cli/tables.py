@@ -144,3 +144,19 @@ def _seat(seat: Mapping[str, float]) -> str:
 
 def _mm(length_m: float) -> str:
     return f"{length_m * 1e3:+.1f}"
+
+
+def publication_parts(result: dict[str, Any]) -> list[RenderableType]:
+    """What was published, or after a dry run what would be, with the card."""
+    plan, url, tag = result["plan"], result["url"], result["tag"]
+    if result["changed"]:
+        done = f"{result['files']} files verified, {result['uploaded_bytes'] / 1e6:.1f} MB uploaded"
+        return [f"{url}: {tag} is commit {result['commit']}; {done}"]
+    if result["commit"]:
+        return [f"{url}: nothing to do, {tag} is this dataset, at commit {result['commit']}"]
+    kinds = (("new", plan["new"]), ("changed", plan["changed"]), ("stale, deleted", plan["stale"]))
+    rows = [(kind, path) for kind, paths in (*kinds, ("left alone", plan["left_alone"])) for path in paths]
+    seen = "private" if plan["private"] else "public"
+    made = f"{'a new' if plan['creates_repository'] else 'the'} {seen} repository"
+    sizes = f"{plan['upload_bytes'] / 1e6:.1f} of {plan['size_bytes'] / 1e6:.1f} MB to upload"
+    return [plan["card"], table(("change", "file"), rows), f"{url}: {made}; {sizes}; nothing was changed (dry run)"]

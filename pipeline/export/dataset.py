@@ -15,8 +15,8 @@ from pipeline.export.card import card
 from pipeline.export.files import write_data, write_videos
 from pipeline.export.layout import CARD_PATH, EPISODES_PATH, MANIFEST_PATH, all_columns, info, video_key
 from pipeline.export.metadata import write_episodes, write_json_files, write_tasks
-from pipeline.export.publish import replaced_whole, require_replaceable
 from pipeline.export.selection import Choice, count_by_task, select
+from pipeline.export.whole import replaced_whole, require_replaceable
 from pipeline.store import Run
 from pipeline.tasks import get_task
 
@@ -82,9 +82,9 @@ def export(
         description = info(videos, columns, splits, frames=frames, tasks=len(tasks))
         write_episodes(root, kept, rows)
         write_tasks(root, tasks)
-        (root / CARD_PATH).write_text(card(kept, tasks, description, choice.looks))
         manifest = {"demomill": __version__, "choice": choice.to_dict(), "run": run.recipe}
         write_json_files(root, description, statistics, manifest)
+        (root / CARD_PATH).write_text(card(root))
         size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
     return ExportSummary(root=out, episodes_by_task=by_task, frames=frames, size_bytes=size)
 

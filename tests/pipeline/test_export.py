@@ -17,8 +17,8 @@ import pytest
 from pipeline.errors import UserError
 from pipeline.export import Choice, export
 from pipeline.export.files import _cut
-from pipeline.export.publish import replaced_whole
 from pipeline.export.statistics import PixelHistogram, vector_statistics
+from pipeline.export.whole import replaced_whole
 from pipeline.schema import FEATURES, FPS
 from pipeline.store import Run
 from pipeline.tasks import get_task
