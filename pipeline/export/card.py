@@ -125,7 +125,7 @@ def merge(own: str, there: str) -> str:
     if not there:
         return own
     new, old = DatasetCard(own, ignore_metadata_errors=True), DatasetCard(there, ignore_metadata_errors=True)
-    front = {**vars(old.data), **vars(new.data)}
+    front = vars(old.data) | {key: value for key, value in vars(new.data).items() if value is not None}
     before, _, after = _outside(old.text)
     ours = _outside(new.text)[1]
     return f"---\n{DatasetCardData(**front).to_yaml()}\n---\n{before}{ours}{after}"

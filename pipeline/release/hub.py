@@ -140,7 +140,6 @@ class Repository:
 
     def create(self, private: bool) -> None:
         """Create it, unless it is there."""
-        self.require_token()
         with self.explained():
             self._asked(lambda: self.api.create_repo(self.repo_id, repo_type=KIND, private=private, exist_ok=True))
 

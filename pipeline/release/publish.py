@@ -106,8 +106,9 @@ def publish(
     announce(plan)
     if dry_run:
         return result
-    repository.create(private)
+    repository.require_token()
     if remote.commit is None:
+        repository.create(private)
         plan = plan_now()[1]
     uploads, downloads = len(plan.to_upload), len(plan.files)
     with without_bars():

@@ -1,5 +1,6 @@
 """Whatever is to be judged: a run folder, a LeRobot dataset in a folder, or one on the Hugging Face Hub."""
 
+import os
 import re
 from pathlib import Path
 
@@ -31,8 +32,13 @@ def find_source(source: str, revision: str | None = None, *, videos: bool = Fals
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError
 
     patterns = ["meta/**", "data/**", *(["videos/**"] if videos else [])]
+    # The client itself reads HF_ENDPOINT when it is imported, and never again.
+    endpoint = os.environ.get("HF_ENDPOINT") or None
     try:
-        return Path(snapshot_download(source, repo_type="dataset", revision=revision, allow_patterns=patterns))
+        fetched = snapshot_download(
+            source, repo_type="dataset", revision=revision, allow_patterns=patterns, endpoint=endpoint
+        )
+        return Path(fetched)
     except RepositoryNotFoundError:
         raise QcError(f"{source}: no such folder, and no such dataset on the Hub; is it private? then log in") from None
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:

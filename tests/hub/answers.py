@@ -76,10 +76,11 @@ class Answers:
             return Answer.error(401, "", "Invalid credentials in Authorization header")
         wish = asked.json()
         kind, name = f"{wish.get('type', 'model')}s", f"{wish['organization'] or 'tester'}/{wish['name']}"
+        made = {"url": f"{self._url}/{'' if kind == 'models' else f'{kind}/'}{name}", "name": name}
         if not self._repositories.create(kind, name, private=wish.get("visibility") == "private"):
-            return Answer.error(409, "", "You already created this repo")
-        prefix = "" if kind == "models" else f"{kind}/"
-        return Answer.of({"url": f"{self._url}/{prefix}{name}", "name": name})
+            known = Answer.error(409, "", "You already created this repo")
+            return Answer(409, json.dumps({"error": "You already created this repo", **made}).encode(), known.headers)
+        return Answer.of(made)
 
     def validate(self, asked: Asked) -> Answer:
         front = re.match(r"---\n(.*?)\n---\n", asked.json()["content"], re.DOTALL)
