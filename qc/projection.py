@@ -4,8 +4,8 @@ from typing import Self
 
 import numpy as np
 from scipy.linalg import eigh
-from sklearn.base import BaseEstimator, TransformerMixin
 
+from qc.estimator import Estimator
 from qc.robust import robust_z, winsorise
 
 _ROWS_PER_COMPONENT = 8
@@ -17,7 +17,7 @@ def components_for(n: int, wanted: int) -> int:
     return min(wanted, max(2, n // _ROWS_PER_COMPONENT), n)
 
 
-class RobustPCA(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # untyped
+class RobustPCA(Estimator):
     """Principal component scores and the logarithm of what they leave out, each in robust deviations.
 
     Far rows are pulled back to the median distance before the axes are found, as in spherical principal components

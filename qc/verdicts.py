@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
 from qc.decisions import Decisions, apply_decisions
 from qc.embedding import Embedding, embed
@@ -102,14 +103,8 @@ def assess(
     if embedding.ids != tuple(c.episode.id for c in sound):
         raise QcError("the embedding is of other episodes than those to assess; embed them again")
     judge = _Judge(sound, settings, decisions or {})
-    judge.duplicates()
-    for rows in judge.groups(embedding.tasks):
-        judge.motion(rows)
-    within = np.array([e.task if settings.within == "task" else e.family for e in judge.episodes], dtype=object)
-    ways = judge.ways(within)
-    z = embedding.standardise(ways, judge.normal)
-    for rows in judge.groups(ways):
-        judge.distance(rows, z, embedding)
+    with threadpool_limits(1, "blas"):  # matrices so small that more threads would only wait for each other
+        judge.judge(embedding)
     table = make_table(_row(case) for case in sorted(cases, key=lambda c: c.episode.id))
     return apply_decisions(table, decisions or {})
 
@@ -133,6 +128,17 @@ class _Judge:
         self.kept = np.array([bool(d and d.verdict == KEEP) for d in said], dtype=bool)
         self.normal = np.array([c.open and not (d and d.verdict == DROP) for c, d in zip(cases, said, strict=True)])
         self.normal = self.normal.astype(bool)
+
+    def judge(self, embedding: Embedding) -> None:
+        """Let every filter judge."""
+        self.duplicates()
+        for rows in self.groups(embedding.tasks):
+            self.motion(rows)
+        by_task = self.settings.within == "task"
+        ways = self.ways(np.array([e.task if by_task else e.family for e in self.episodes], dtype=object))
+        z = embedding.standardise(ways, self.normal)
+        for rows in self.groups(ways):
+            self.distance(rows, z, embedding)
 
     def ways(self, within: np.ndarray) -> np.ndarray:
         """Labels (n,) of the same label and way to take hold; those that do so in another way than most are told."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, OutlierMixin
+
+from qc.estimator import Estimator
 
 NORMAL, NOT_ASSESSED, OUTLIER = 1, 0, -1
 
@@ -19,7 +20,7 @@ class Explanation:
     evidence: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Filter(OutlierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # untyped
+class Filter(Estimator, ABC):
     """An outlier detector that can say why, and that admits when it has too little to go by.
 
     Attributes:
@@ -31,6 +32,7 @@ class Filter(OutlierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # untyped
     name: ClassVar[str]
     cutoff_: float
     not_assessed_: str
+    _kind = "outlier_detector"
 
     @abstractmethod
     def fit(self, X: Any, y: None = None, *, reference: np.ndarray | None = None) -> Self:  # noqa: N803
@@ -51,6 +53,10 @@ class Filter(OutlierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # untyped
         if self.not_assessed_:
             return np.full(len(X), NOT_ASSESSED)
         return np.where(self._score(X) < self.cutoff_, OUTLIER, NORMAL)
+
+    def fit_predict(self, X: Any, y: None = None) -> np.ndarray:  # noqa: N803
+        """:meth:`fit`, then :meth:`predict` for the same rows."""
+        return self.fit(X).predict(X)
 
     def explain(self, i: int) -> Explanation:
         """Say how the ``i``-th row given to :meth:`fit` was judged."""

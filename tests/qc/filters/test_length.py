@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
-from sklearn.base import clone
+from sklearn.base import clone, is_outlier_detector
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from qc.filters.length import LengthFilter
 
@@ -42,6 +44,14 @@ def test_too_few_are_not_assessed():
 
 def test_the_filter_is_a_scikit_learn_estimator():
     found = LengthFilter(min_episodes=5, seed=3)
+    assert is_outlier_detector(found)
+    assert repr(found).startswith("LengthFilter(min_episodes=5, ")
+    assert (make_pipeline(FunctionTransformer(), found).fit_predict([300] * 40 + [380]) == -1).nonzero()[
+        0
+    ].tolist() == [40]
+    assert clone(found).set_params(seed=4).seed == 4
+    with pytest.raises(ValueError, match="no parameter 'sed'; it has min_episodes"):
+        found.set_params(sed=4)
     assert clone(found).get_params() == found.get_params()
     x = lengths(2)
     np.testing.assert_array_equal(found.fit(x[:, None]).score_samples(x[:, None]), clone(found).fit(x).score_samples(x))
