@@ -2,8 +2,10 @@
 
 import hashlib
 import re
+import sys
 import threading
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -69,6 +71,11 @@ def start(root: Path, port: int = 0, token: str = TOKEN, faults: Faults | None =
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     hub: TestHub
+
+    def handle_error(self, *_: object) -> None:
+        """A client that is killed leaves its requests half-way; anything else is told."""
+        if not isinstance(sys.exception(), ConnectionError):
+            traceback.print_exc()
 
 
 class _Handler(BaseHTTPRequestHandler):
