@@ -163,7 +163,8 @@ def _ranges(episodes: pd.DataFrame) -> str:
     """Least and greatest value of every number that was drawn and differs between episodes."""
     spans: dict[str, tuple[float, float]] = {}
     for draws, rendering in zip(episodes["draws"], episodes["rendering"], strict=True):
-        drawn = json.loads(draws) | ({"look": json.loads(rendering)["look"]} if rendering else {})
+        look = json.loads(rendering)["look"].get("draws") if rendering else None
+        drawn = json.loads(draws) | ({"look": look} if look else {})
         for axis, value in _numbers(drawn):
             least, greatest = spans.get(axis, (value, value))
             spans[axis] = min(least, value), max(greatest, value)

@@ -9,7 +9,7 @@ from pipeline.errors import UserError
 from pipeline.export.card import card as write_card
 from pipeline.export.card import merge
 from pipeline.export.layout import CODEBASE_VERSION
-from pipeline.release.files import File, card_files, dataset_files
+from pipeline.release.files import CARD_FOLDER, File, card_files, dataset_files
 from pipeline.release.hub import Remote, Repository, without_bars
 from pipeline.release.plan import Plan, make_plan, require_release_tag, require_servable
 from pipeline.release.quality import Quality
@@ -121,7 +121,9 @@ def publish(
 
 def _require_same(repository: Repository, tag: str, commit: str, files: Sequence[File]) -> None:
     """Refuse to publish something else under a tag that exists; the card may differ, people write into it."""
-    differs = next(check_listing(repository.files(commit), files), None)
+    listed = repository.files(commit)
+    dataset = {path: served for path, served in listed.items() if not path.startswith(f"{CARD_FOLDER}/")}
+    differs = next(check_listing(dataset, files), None)
     if differs is not None:
         raise UserError(
             f"{repository.repo_id}: the tag {tag} is at commit {commit}, which is not this dataset ({differs}); "

@@ -78,7 +78,7 @@ def check_listing(listed: dict[str, Served], files: Sequence[File]) -> Iterator[
             yield f"{file.path}: is listed with another hash"
     for path in sorted(listed.keys() - {file.path for file in files}):
         if path.startswith(OURS):
-            yield f"{path}: is stale: it is of no episode of this release, yet readers load it"
+            yield f"{path}: is stale: it is not of this release, yet readers may load it"
 
 
 def check_download(repository: Repository, commit: str, file: File, cache: Path) -> str:

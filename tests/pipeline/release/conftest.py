@@ -1,3 +1,4 @@
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,19 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.fixture(scope="package")
 def dataset(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return export(run.root, tmp_path_factory.mktemp("out") / "dataset", verdict_table(run)).root
+
+
+@pytest.fixture
+def assessed(run: Run, tmp_path: Path) -> Run:
+    """The run's folder as quality control leaves it; its episodes are elsewhere."""
+    folder = tmp_path / "assessed" / "qc"
+    folder.mkdir(parents=True)
+    (folder.parent / "run.json").write_bytes((run.root / "run.json").read_bytes())
+    failed = {"no grasp": 3, "dropped": 1}
+    account = {"generated": 9, "kept": 3, "dropped": {"idle": 2}, "review": {}, "failed": failed, "not_assessed": 0}
+    (folder / "accounting.json").write_text(json.dumps({"tasks": {"nut_M8": account}}))
+    (folder / "pca.png").write_bytes(b"a picture")
+    return Run(folder.parent)
 
 
 @pytest.fixture(scope="package")

@@ -57,7 +57,7 @@ def hub(tmp_path: Path) -> Iterator[TestHub]:
 
 def publish(dataset: Path, tag: str) -> subprocess.Popen[str]:
     code = "import sys; from pipeline.cli import run; sys.exit(run(sys.argv[1:]))"
-    command = [sys.executable, "-c", code, "publish", dataset, "me/large", "--release-tag", tag]
+    command = [sys.executable, "-c", code, "publish", str(dataset), "me/large", "--release-tag", tag]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 

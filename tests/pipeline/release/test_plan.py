@@ -105,34 +105,18 @@ def test_people_s_words_survive_a_new_card(dataset: Path) -> None:
     assert merge(new, "# Hand-written\n").endswith(f"{END}\n\n# Hand-written\n")
 
 
-def test_the_card_tells_the_account_of_quality_control(run: Run, dataset: Path) -> None:
+def test_the_card_tells_the_account_of_quality_control(assessed: Run, dataset: Path, tmp_path: Path) -> None:
+    quality = Quality.of(assessed.root, dataset)
+    text = card(dataset, sections=quality.sections)
+    assert "| nut_M8 | 9 | 3 | 2 (idle 2) | 0 | 4 (dropped 1, no grasp 3) | 0 |" in text
+    assert "](card/pca.png)" in text
+    assert quality.pictures == (assessed.root / "qc" / "pca.png",)
+    (assessed.root / "qc" / "accounting.json").unlink()
     with pytest.raises(UserError, match="quality control did not assess it; run `demomill qc"):
-        Quality.of(run.root, dataset)
-    account = {
-        "generated": 9,
-        "kept": 3,
-        "dropped": {"idle": 2},
-        "review": {},
-        "failed": {"no grasp": 3, "dropped": 1},
-        "not_assessed": 0,
-    }
-    folder = run.root / "qc"
-    folder.mkdir()
-    try:
-        (folder / "accounting.json").write_text(json.dumps({"tasks": {"nut_M8": account}}))
-        (folder / "pca.png").write_bytes(b"a picture")
-        quality = Quality.of(run.root, dataset)
-        text = card(dataset, sections=quality.sections)
-        assert "| nut_M8 | 9 | 3 | 2 (idle 2) | 0 | 4 (dropped 1, no grasp 3) | 0 |" in text
-        assert "](card/pca.png)" in text
-        assert quality.pictures == (folder / "pca.png",)
-        other = Run.open(run.root.parent / "other", {"run_seed": 8})
-        with pytest.raises(UserError, match="was exported from another run"):
-            Quality.of(other.root, dataset)
-    finally:
-        for path in folder.iterdir():
-            path.unlink()
-        folder.rmdir()
+        Quality.of(assessed.root, dataset)
+    other = Run.open(tmp_path / "other", {"run_seed": 8})
+    with pytest.raises(UserError, match="was exported from another run"):
+        Quality.of(other.root, dataset)
 
 
 def test_the_endpoint_is_what_is_asked_for_now(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from flows.stages.publish import publish
 from pipeline.errors import UserError
 from pipeline.export.card import END
 from pipeline.release import verify
+from pipeline.store import Run
 from tests.hub import TestHub
 from tests.hub.repositories import Repository
 from tests.pipeline.cli.conftest import Answer, demomill  # noqa: F401
@@ -68,9 +69,11 @@ def test_a_dataset_is_published_loaded_and_then_left_alone(
 
 
 def test_the_next_release_replaces_what_differs_and_keeps_what_people_wrote(
-    hub: TestHub, dataset: Path, smaller: Path, not_reloaded: None
+    hub: TestHub, dataset: Path, smaller: Path, assessed: Run, not_reloaded: None
 ) -> None:
-    first = publish(dataset, "me/two", "r1")
+    first = publish(dataset, "me/two", "r1", run=assessed.root)
+    assert "card/pca.png" in first.plan.new
+    assert not publish(dataset, "me/two", "r1", run=assessed.root).changed
     api = HfApi(endpoint=hub.url)
     card = there(hub, "me/two").files(str(first.commit))["README.md"]
     text = hub.repositories.object(card["oid"]).read_text()
@@ -82,7 +85,7 @@ def test_the_next_release_replaces_what_differs_and_keeps_what_people_wrote(
 
     second = publish(smaller, "me/two", "r2")
     repo = there(hub, "me/two")
-    assert second.plan.stale == ("data/chunk-000/file-007.parquet",)
+    assert set(second.plan.stale) == {"data/chunk-000/file-007.parquet", "card/pca.png"}
     assert set(second.plan.foreign) == {"LICENSE", ".gitattributes"}
     assert "meta/tasks.parquet" not in {*second.plan.changed, *second.plan.new}
     assert len(hub.uploads()) == sum(path.endswith((".parquet", ".mp4")) for path in second.plan.changed)
