@@ -53,6 +53,7 @@ COMES_WITH = {
     "huggingface-hub": {"httpx"},
     "isaaclab": {"mujoco-warp", "torch", "usd-exchange", "warp-lang"},
     "lerobot": {"datasets", "torchcodec"},
+    "nbclient": {"nbformat"},
     "prefect": {"uvicorn"},
 }
 """Parts of a dependency's own interface, at the version that it pins."""

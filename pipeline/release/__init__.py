@@ -5,6 +5,6 @@ here.
 """
 
 from pipeline.release.plan import Plan
-from pipeline.release.publish import Published, publish
+from pipeline.release.publication import Published, publish
 
 __all__ = ["Plan", "Published", "publish"]

@@ -4,14 +4,14 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
 import httpx
 from huggingface_hub import HfApi, get_token, hf_hub_download
-from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled, RepositoryNotFoundError
+from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled, RepositoryNotFoundError, RevisionNotFoundError
 from huggingface_hub.hf_api import RepoFile
 from huggingface_hub.utils.tqdm import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
@@ -153,9 +153,8 @@ class Repository:
         if earlier == commit:
             return
         with self.explained():
-            if earlier is not None:
-                self._asked(lambda: self.api.delete_tag(self.repo_id, tag=tag, repo_type=KIND))
             try:
+                self._untag(tag)
                 self._tag(tag, commit)
                 found = self.tags().get(tag)
                 if found != commit:
@@ -179,9 +178,12 @@ class Repository:
     def _tag(self, tag: str, commit: str) -> None:
         self._asked(lambda: self.api.create_tag(self.repo_id, tag=tag, revision=commit, repo_type=KIND, exist_ok=True))
 
+    def _untag(self, tag: str) -> None:
+        with suppress(RevisionNotFoundError):
+            self._asked(lambda: self.api.delete_tag(self.repo_id, tag=tag, repo_type=KIND))
+
     def _put_back(self, tag: str, earlier: str | None) -> None:
-        if tag in self.tags():
-            self.api.delete_tag(self.repo_id, tag=tag, repo_type=KIND)
+        self._untag(tag)
         if earlier is not None:
             self._tag(tag, earlier)
 

@@ -9,7 +9,8 @@ class Faults:
 
     Attributes:
         errors: by part of a path, how many requests to it are answered with status 500.
-        drops: by part of a path, how many requests to it break off without an answer.
+        drops: by part of a path, how many requests to it break off before anything is done.
+        lost: by part of a path, how many requests to it are carried out and break off without an answer.
         flip: end of the path of a file of which the first byte is served wrong.
         truncate: end of the path of a file of which only the first half is served.
         stale: end of the path of a file that is served as it was in the first commit that had it.
@@ -21,6 +22,7 @@ class Faults:
 
     errors: dict[str, int] = field(default_factory=dict)
     drops: dict[str, int] = field(default_factory=dict)
+    lost: dict[str, int] = field(default_factory=dict)
     flip: str = ""
     truncate: str = ""
     stale: str = ""
@@ -30,7 +32,7 @@ class Faults:
     seconds_per_mb: float = 0.0
 
     def strikes(self, kind: str, path: str) -> bool:
-        """Whether this request fails; uses up one of ``errors`` or ``drops``."""
+        """Whether this request fails; uses up one of that kind."""
         counts: dict[str, int] = getattr(self, kind)
         for part, left in counts.items():
             if part in path and left > 0:

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+import socket
 import sys
 import threading
 import time
@@ -96,8 +97,7 @@ class _Handler(BaseHTTPRequestHandler):
         # The client quotes revisions and folders as one piece.
         path = unquote(parts.path)
         if hub.faults.strikes("drops", path):
-            self.close_connection = True
-            self.connection.close()
+            self._break_off()
             return
         if hub.faults.strikes("errors", path):
             self._drain()
@@ -114,7 +114,11 @@ class _Handler(BaseHTTPRequestHandler):
             authorization=self.headers.get("Authorization", ""),
         )
         hub.requests.append((self.command, path))
-        self._send(Answers(hub.url, hub.token, hub.faults, hub.repositories).answer(asked))
+        answer = Answers(hub.url, hub.token, hub.faults, hub.repositories).answer(asked)
+        if hub.faults.strikes("lost", path):
+            self._break_off()
+            return
+        self._send(answer)
 
     def _receive(self, hub: TestHub, path: str) -> None:
         """Store an upload if it has the hash that was announced."""
@@ -147,6 +151,10 @@ class _Handler(BaseHTTPRequestHandler):
         while left and (piece := self.rfile.read(min(PIECE, left))):
             left -= len(piece)
             yield piece
+
+    def _break_off(self) -> None:
+        self.close_connection = True
+        self.connection.shutdown(socket.SHUT_RDWR)
 
     def _drain(self) -> bytes:
         return b"".join(self._pieces())

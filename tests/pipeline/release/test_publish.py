@@ -12,7 +12,8 @@ from huggingface_hub import CommitOperationAdd, HfApi
 from flows.stages.publish import publish
 from pipeline.errors import UserError
 from pipeline.export.card import END
-from pipeline.release import verify
+from pipeline.release import Plan, verify
+from pipeline.release import publish as release
 from pipeline.store import Run
 from tests.hub import TestHub
 from tests.hub.repositories import Repository
@@ -162,6 +163,34 @@ def test_stumbles_and_broken_lines_are_got_over(empty_hub: TestHub, dataset: Pat
     assert not any(empty_hub.faults.errors.values())
     assert not any(empty_hub.faults.drops.values())
     assert [commit["summary"] for commit in there(empty_hub, "me/rough").commits] == ["initial commit", "Release r1"]
+
+
+def test_answers_that_are_lost_do_not_commit_twice(
+    hub: TestHub, dataset: Path, smaller: Path, not_reloaded: None
+) -> None:
+    hub.faults.lost = {"/repos/create": 1}
+    first = publish(dataset, "me/lost", "r1")
+    hub.faults.lost = {"/commit/": 1, "/tag/": 3}
+    second = publish(smaller, "me/lost", "r2")
+    assert not any(hub.faults.lost.values())
+    repo = there(hub, "me/lost")
+    assert [commit["summary"] for commit in repo.commits] == ["initial commit", "Release r1", "Release r2"]
+    assert repo.tags == {"v3.0": second.commit, "r1": first.commit, "r2": second.commit}
+
+
+def test_somebody_elses_commit_in_between_is_not_overwritten(
+    hub: TestHub, dataset: Path, smaller: Path, not_reloaded: None
+) -> None:
+    publish(dataset, "me/shared", "r1")
+
+    def interfere(_: Plan) -> None:
+        operations = [CommitOperationAdd("NOTES.md", b"theirs")]
+        HfApi(endpoint=hub.url).create_commit("me/shared", operations, commit_message="theirs", repo_type="dataset")
+
+    with pytest.raises(UserError, match="me/shared: somebody else changed the repository meanwhile"):
+        release(smaller, "me/shared", "r2", announce=interfere)
+    assert there(hub, "me/shared").commits[-1]["summary"] == "theirs"
+    assert publish(smaller, "me/shared", "r2").verified
 
 
 def test_a_hub_without_room_names_the_file(empty_hub: TestHub, dataset: Path, not_reloaded: None) -> None:
