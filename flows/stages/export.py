@@ -21,19 +21,20 @@ def choose(
     *,
     test_fraction: float = 0.0,
     privileged: bool = True,
-    images: bool = True,
+    cameras: Sequence[str] = DEFAULT_CAMERAS,
 ) -> Choice:
     """What to export of a run, from the options of a command.
 
     Args:
         quota: least number of kept episodes of each task.
+        cameras: none for a dataset without pictures, which need not be rendered.
 
     Raises:
         UserError: if an option makes no sense or the run cannot be read.
     """
     recorded = dict.fromkeys(folder.parent.name for folder in Run(root).folders())
     return Choice(
-        cameras=DEFAULT_CAMERAS if images else (),
+        cameras=tuple(cameras),
         looks=tuple(looks or ("plain",)),
         tasks=tuple(tasks) if tasks else None,
         quota=dict.fromkeys(tasks or recorded, quota) if quota > 1 else {},

@@ -28,6 +28,7 @@ NumEnvs = Annotated[int, typer.Option(help="Parallel envs of a worker; does not 
 Device = Annotated[str, typer.Option(help="auto, cpu or a CUDA device such as cuda:0.")]
 Workers = Annotated[int | None, typer.Option(help="Worker processes at a time. [default: by cores and memory]")]
 Threads = Annotated[int | None, typer.Option(min=1, help="Threads that step CPU worlds. [default: all cores]")]
+Cameras = Annotated[list[str] | None, typer.Option(metavar="CAMERA", help="May be repeated. [default: front, wrist]")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder.")]
 Format = Literal["lerobot", "hdf5"]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
@@ -193,7 +194,7 @@ def render(
     episode: Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this episode; may be repeated.")] = None,
     look: Annotated[str, typer.Option(help="Lights, colours, textures, cameras: plain, workshop or varied.")] = "plain",
     looks_per_episode: Annotated[int, typer.Option(help="Draws of a look that varies, for each episode.")] = 1,
-    camera: Annotated[list[str] | None, typer.Option(help="May be repeated. [default: front, wrist]")] = None,
+    camera: Cameras = None,
     renderer: Annotated[str, typer.Option(help="auto, mujoco or newton.")] = "auto",
     workers: Annotated[int | None, typer.Option(help="Worker processes. [default: one a core]")] = None,
     as_json: Json = False,
@@ -245,7 +246,10 @@ def export(
     as_format: Annotated[
         Format, typer.Option("--format", help="LeRobot v3.0, or HDF5 in robomimic's layout.")
     ] = "lerobot",
-    images: Annotated[bool, typer.Option("--images", help="Put pictures into the HDF5 file, too.")] = False,
+    images: Annotated[
+        bool | None, typer.Option(help="With pictures. [default: in a LeRobot dataset, not in an HDF5 file]")
+    ] = None,
+    camera: Cameras = None,
     task: Annotated[
         list[str] | None, typer.Option(metavar="TASK", help="Task id, may be repeated. [default: all recorded]")
     ] = None,
@@ -257,17 +261,25 @@ def export(
     privileged: Annotated[bool, typer.Option(help="Export what only a simulator knows, too.")] = True,
     as_json: Json = False,
 ) -> None:
-    """Build a dataset of the rendered episodes that `demomill qc` kept, else of all successes."""
+    """Build a dataset of the rendered episodes that `demomill qc` kept, else of all successes.
+
+    With --no-images of the states alone; nothing need be rendered then.
+    """
     from pipeline.cli.tables import table
     from pipeline.cli.terminal import show, working
 
     with working():
         from flows.stages.export import choose
         from flows.stages.export import export as build
+        from pipeline.errors import UserError
+        from pipeline.render.cameras import DEFAULT_CAMERAS
 
         hdf5 = as_format == "hdf5"
-        columns = {"privileged": privileged, "images": images or not hdf5}
-        choice = choose(run, task, look, quota, test_fraction=test_fraction, **columns)
+        if camera and images is False:
+            raise UserError(f"--no-images leaves nothing of --camera {camera[0]}; give one of the two")
+        pictured = bool(camera) or (not hdf5 if images is None else images)
+        cameras = camera or DEFAULT_CAMERAS if pictured else ()
+        choice = choose(run, task, look, quota, test_fraction=test_fraction, privileged=privileged, cameras=cameras)
         summary = build(run, out, choice, hdf5=hdf5)
     result = {**asdict(summary), "root": str(summary.root), "episodes": summary.episodes}
     done = f"{out}: {summary.episodes} episodes, {summary.frames} frames, {summary.size_bytes / 1e6:.1f} MB"

@@ -102,7 +102,8 @@ def card(
         version=info["codebase_version"],
         arguments=arguments,
         tasks=_tasks(episodes, instructions),
-        looks=", ".join(f"`{look}` ({count} episodes)" for look, count in _counts(episodes["look"]).items()),
+        looks=", ".join(f"`{look}` ({count} episodes)" for look, count in _counts(episodes["look"]).items())
+        or "none, the dataset holds states alone",
         splits=", ".join(f"`{split}` {span}" for split, span in info["splits"].items()),
         features=_features(info["features"]),
         ranges=_ranges(episodes),

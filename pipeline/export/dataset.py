@@ -10,7 +10,6 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from pipeline import __version__
-from pipeline.errors import UserError
 from pipeline.export.card import card
 from pipeline.export.files import write_data, write_videos
 from pipeline.export.layout import CARD_PATH, EPISODES_PATH, MANIFEST_PATH, all_columns, info, video_key
@@ -28,7 +27,7 @@ class ExportSummary:
     Attributes:
         root: the dataset folder.
         episodes_by_task: number of episodes by task id, in catalogue order.
-        frames: number of rows, and of pictures a camera.
+        frames: number of rows, and of pictures of each camera.
         size_bytes: size of all files.
     """
 
@@ -52,11 +51,12 @@ def export(
     choice give the same bytes in every file.
 
     Args:
-        run_root: a run folder whose kept episodes are rendered.
+        run_root: a run folder.
         out: the dataset folder; a previous export there is replaced, anything else is refused.
         verdicts: one row an episode with ``episode_id``, ``task``, ``content_hash`` and ``verdict``; rows with verdict
             ``keep`` are exported. None exports every success.
-        choice: cameras, looks, tasks, splits and columns; None takes the defaults.
+        choice: cameras, looks, tasks, splits and columns; None takes the defaults. Without cameras no pictures are
+            written and none need be rendered.
 
     Raises:
         UserError: if the verdicts do not fit the run, a task is empty or below its quota, a
@@ -64,8 +64,6 @@ def export(
             others, nothing is kept, or ``out`` cannot be written. Nothing is written then.
     """
     run, out, choice = Run(run_root), Path(out).resolve(), choice or Choice()
-    if not choice.cameras:
-        raise UserError("no camera is chosen; a dataset needs at least one")
     require_replaceable(out, run.root.resolve(), run.recipe)
     kept = select(run, verdicts, choice)
     by_task = count_by_task(kept)
@@ -102,7 +100,9 @@ def is_current(run_root: Path, out: Path, verdicts: pd.DataFrame | None, choice:
     if manifest["demomill"] != __version__ or manifest.get("choice") != choice.to_dict():
         return False
     kept = select(Run(run_root), verdicts, choice)
-    rendered = max(video.stat().st_mtime for episode in kept for video in episode.videos.values())
+    rendered = max((video.stat().st_mtime for episode in kept for video in episode.videos.values()), default=0.0)
     there = pq.read_table(out / EPISODES_PATH, columns=["content_hash", "verdict", "look"]).to_pylist()
-    wanted = [{"content_hash": each.meta["content_hash"], "verdict": each.verdict, "look": each.look} for each in kept]
+    wanted = [
+        {"content_hash": each.meta["content_hash"], "verdict": each.verdict, "look": each.shown_look} for each in kept
+    ]
     return there == wanted and path.stat().st_mtime > rendered

@@ -104,7 +104,7 @@ def info(
         "data_files_size_in_mb": DATA_FILE_MB,
         "video_files_size_in_mb": VIDEO_FILE_MB,
         "data_path": DATA_PATH,
-        "video_path": VIDEO_PATH,
+        "video_path": VIDEO_PATH if videos else None,
         "robot_type": ROBOT_TYPE,
         "splits": {name: f"{a}:{b}" for name, (a, b) in zip(splits, pairwise(ends), strict=True)},
     }

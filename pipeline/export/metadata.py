@@ -49,7 +49,7 @@ _PROVENANCE = pa.schema(
 )
 """LeRobot's own columns that speak of no file, then ours; the last four are JSON text.
 
-``rendering`` is null where nothing tells how the pictures were made.
+``look`` is null where there are no pictures, ``rendering`` where nothing tells how they were made.
 """
 
 
@@ -97,7 +97,7 @@ def _provenance(episode: Kept, number: int) -> dict[str, Any]:
         "episode_id": meta["id"],
         "task_id": episode.task.id,
         "verdict": episode.verdict,
-        "look": episode.look,
+        "look": episode.shown_look,
         "split": episode.split,
         "rendering": _rendering(episode),
         **{name: meta[name] for name in AS_STORED},
@@ -108,4 +108,6 @@ def _provenance(episode: Kept, number: int) -> dict[str, Any]:
 def _rendering(episode: Kept) -> str | None:
     """How its pictures were made: renderer, cameras and every value of the look."""
     sidecar = episode.folder / f"{episode.look}.json"
-    return canonical_json(json.loads(sidecar.read_text())["settings"]) if sidecar.is_file() else None
+    if not episode.videos or not sidecar.is_file():
+        return None
+    return canonical_json(json.loads(sidecar.read_text())["settings"])

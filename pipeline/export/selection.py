@@ -12,7 +12,7 @@ import pandas as pd
 
 from pipeline.errors import UserError
 from pipeline.export.sources import require_videos
-from pipeline.render.cameras import DEFAULT_CAMERAS
+from pipeline.render.cameras import DEFAULT_CAMERAS, require_cameras
 from pipeline.store import Run, read_meta
 from pipeline.tasks import CATALOGUE, Task, get_task
 
@@ -29,7 +29,7 @@ class Choice:
     """What of a run goes into a dataset, and how.
 
     Attributes:
-        cameras: names of the cameras; a LeRobot dataset has at least one.
+        cameras: names of the cameras; none for a dataset without pictures.
         looks: which renderings; each kept motion is exported once in every look.
         tasks: task ids; None takes every task that was recorded.
         quota: least number of kept motions, by task id.
@@ -53,6 +53,9 @@ class Choice:
                 raise UserError(f"{name} are {', '.join(values)}; give each once")
         if not self.looks:
             raise UserError("no look is chosen; give at least one")
+        if not self.cameras and len(self.looks) > 1:
+            raise UserError(f"looks are {', '.join(self.looks)}, but without pictures they are all alike; give one")
+        require_cameras(self.cameras)
         for task in (*(self.tasks or ()), *self.quota):
             get_task(task)
 
@@ -91,6 +94,11 @@ class Kept:
     def length(self) -> int:
         """Number of rows."""
         return int(self.meta["length"])
+
+    @property
+    def shown_look(self) -> str | None:
+        """Its look, if there are pictures of it."""
+        return self.look if self.videos else None
 
 
 def select(run: Run, verdicts: pd.DataFrame | None, choice: Choice) -> list[Kept]:

@@ -1,10 +1,12 @@
 """The cameras of the cell, with DROID's intrinsics: fixed ones and one on the gripper."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.spatial.transform import Rotation
+
+from pipeline.errors import UserError
 
 WIDTH_PX, HEIGHT_PX = 320, 180
 FOCAL_MM = 2.8
@@ -71,3 +73,13 @@ CAMERAS: Mapping[str, Camera] = {
 """By name, in the plain look."""
 
 DEFAULT_CAMERAS = ("front", "wrist")
+
+
+def require_cameras(names: Iterable[str]) -> None:
+    """Accept names of cameras.
+
+    Raises:
+        UserError: for one that is not in :data:`CAMERAS`.
+    """
+    if unknown := [name for name in names if name not in CAMERAS]:
+        raise UserError(f"unknown camera {unknown[0]!r}; there is: {', '.join(CAMERAS)}")

@@ -16,7 +16,7 @@ from typing import Any
 
 from pipeline.errors import DamagedEpisode, UserError
 from pipeline.render import sidecar
-from pipeline.render.cameras import CAMERAS, DEFAULT_CAMERAS
+from pipeline.render.cameras import CAMERAS, DEFAULT_CAMERAS, require_cameras
 from pipeline.render.looks import look_names, look_of
 from pipeline.render.renderer import choose_renderer
 from pipeline.render.worker import Job
@@ -143,8 +143,7 @@ def _stale(folder: Path, renderer: str, looks: Sequence[str], cameras: Sequence[
 
 
 def _check(cameras: Sequence[str], workers: int | None) -> None:
-    if unknown := [camera for camera in cameras if camera not in CAMERAS]:
-        raise UserError(f"unknown camera {unknown[0]!r}; there is: {', '.join(CAMERAS)}")
+    require_cameras(cameras)
     if not cameras:
         raise UserError(f"no camera given; there is: {', '.join(CAMERAS)}")
     if workers is not None and workers < 1:

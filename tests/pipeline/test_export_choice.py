@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.errors import UserError
-from pipeline.export import Choice, export
+from pipeline.export import Choice, export, is_current
 from pipeline.export.layout import DATA_FILE_MB, FILES_PER_CHUNK, VIDEO_FILE_MB
 from pipeline.export.verify import verify
 from pipeline.schema import FPS
@@ -106,6 +106,43 @@ def test_rows_carry_seed_and_attempt_and_leave_out_what_is_privileged(run: Run, 
     assert verify(root, run.root).passed
 
 
+def test_states_alone_need_no_rendering(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", EPISODES, cameras=())
+    bare = Choice(cameras=())
+    root = export(run.root, tmp_path / "out", choice=bare).root
+    assert not (root / "videos").exists()
+    assert {(row["look"], row["rendering"]) for row in episodes(root)} == {(None, None)}
+    assert "none, the dataset holds states alone" in (root / "README.md").read_text()
+    report = verify(root, run.root)
+    assert report.passed, [str(finding) for finding in report.all_findings()]
+    assert is_current(run.root, root, None, bare)
+    assert not is_current(run.root, root, None, Choice(cameras=(), privileged=False))
+
+
+def test_lerobot_loads_states_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
+    from lerobot.datasets.lerobot_dataset import LeRobotDataset
+
+    run = write_run(tmp_path / "run", EPISODES, cameras=())
+    root = export(run.root, tmp_path / "out", choice=Choice(cameras=())).root
+    dataset = LeRobotDataset("local/states", root=root, delta_timestamps={"action": [0.0, 1 / FPS]})
+    assert (dataset.num_episodes, dataset.meta.camera_keys) == (7, [])
+    stored = next(e for e in EPISODES if e.id == episodes(root)[0]["episode_id"])
+    for k in (0, stored.length - 2):
+        assert np.array_equal(dataset[k]["action"], np.float32(stored.frames["action"][k : k + 2]))
+
+
+def test_the_cameras_of_a_choice_are_exported(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [make_episode(length=14)], cameras=("front", "wrist", "exterior_1"))
+    root = export(run.root, tmp_path / "out", choice=Choice(cameras=("exterior_1", "wrist"))).root
+    assert {path.name for path in (root / "videos").iterdir()} == {
+        "observation.images.exterior_1",
+        "observation.images.wrist",
+    }
+    assert verify(root, run.root).passed
+    refused(run, tmp_path / "more", r"plain\.exterior_2\.mp4 is missing", Choice(cameras=("exterior_2",)))
+
+
 def test_the_same_choice_gives_the_same_bytes(run: Run, in_two_looks: Path, tmp_path: Path) -> None:
     again = export(run.root, tmp_path / "out", choice=HALF).root
     files = [path.relative_to(again) for path in again.rglob("*") if path.is_file()]
@@ -141,7 +178,10 @@ def test_options_without_sense_are_refused(run: Run, tmp_path: Path) -> None:
         Choice(looks=("plain", "plain"))
     with pytest.raises(UserError, match="no look is chosen"):
         Choice(looks=())
-    refused(run, tmp_path / "out", "no camera is chosen", Choice(cameras=()))
+    with pytest.raises(UserError, match="looks are plain, night, but without pictures they are all alike"):
+        Choice(cameras=(), looks=("plain", "night"))
+    with pytest.raises(UserError, match="unknown camera 'top'; there is: front, "):
+        Choice(cameras=("front", "top"))
     with pytest.raises(UserError, match="peg_round_8m"):
         Choice(tasks=("peg_round_8m",))
     meta = read_meta(run.folders()[0])

@@ -45,6 +45,13 @@ def test_export_makes_either_format(demomill, built, tmp_path):
     assert answer.code == 0
     assert "2 episodes, 28 frames" in answer.out
     assert demomill("verify", tmp_path / "a", "--run", run).code == 0
+    bare = json.loads(demomill("export", run, "--out", tmp_path / "bare", "--no-images", "--json").out)
+    assert (bare["episodes"], (tmp_path / "bare" / "videos").exists()) == (2, False)
+    assert demomill("export", run, "--out", tmp_path / "one", "--camera", "wrist").code == 0
+    assert [path.name for path in (tmp_path / "one" / "videos").iterdir()] == ["observation.images.wrist"]
+    both = demomill("export", run, "--out", tmp_path / "b", "--no-images", "--camera", "wrist")
+    assert both.code == 2
+    assert "--no-images leaves nothing of --camera wrist" in both.complaint
     short = demomill("export", run, "--out", tmp_path / "b", "--quota", "3")
     assert short.code == 2
     assert "2 of its 2 attempts kept, 3 needed" in short.complaint
