@@ -1,7 +1,7 @@
-"""How much of each planted defect quality control finds, and what it costs. Run as ``python -m bench.detection [PNG]``.
+"""How much of each planted defect quality control finds, and what it costs. Run as ``python -m bench.detection [RUN]``.
 
-Healthy episodes of each family are recorded, defects are planted into them four at a time (:mod:`qc.inject`), and each
-task is judged. The curves go into the picture, which is ``docs/images/detection.png``.
+Healthy episodes of every task are recorded, or taken from a run, and judged as they are; then defects are planted into
+them four at a time (:mod:`qc.inject`) and each task is judged again. The curves are ``docs/images/detection.png``.
 """
 
 import json
@@ -10,12 +10,13 @@ import tempfile
 from pathlib import Path
 
 from pipeline.engine import choose_engine
-from pipeline.record import Request, record
+from pipeline.record import Request, record, tasks_with_expert
 from qc.detection import detection_curves
 from qc.figures import curves_figure
 from qc.readers.run import read_run
+from qc.table import KEEP
+from qc.verdicts import assess
 
-TASKS = ("peg_round_8mm", "peg_square_12mm", "gear_medium", "nut_M12")
 RECORDED_OF_EACH = 48
 TRIALS = 2
 SEED = 9000
@@ -23,17 +24,26 @@ PICTURE = Path(__file__).parents[1] / "docs" / "images" / "detection.png"
 
 
 def main() -> None:
-    """Record, plant, judge, draw."""
+    """Record, judge, plant, judge, draw."""
     with tempfile.TemporaryDirectory() as scratch:
-        recorded = Path(scratch) / "recorded"
-        record(Request(recorded, TASKS, RECORDED_OF_EACH, SEED, choose_engine("cpu")))
-        episodes = [e for e in read_run(recorded).episodes if e.succeeded]
+        root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(scratch) / "recorded"
+        if root.is_relative_to(scratch):
+            record(Request(root, tuple(tasks_with_expert()), RECORDED_OF_EACH, SEED, choose_engine("cpu")))
+        episodes = [e for e in read_run(root).episodes if e.succeeded]
+    table = assess(episodes)
+    flagged = table.loc[table["verdict"] != KEEP, "task"].value_counts()
     curves = detection_curves(episodes, trials=TRIALS)
-    curves_figure(curves).savefig(sys.argv[1] if len(sys.argv) > 1 else PICTURE, dpi=110, metadata={"Software": None})
-    moderate = curves[curves["moderate"]].groupby("defect", sort=False)[["found", "planted"]].sum()
-    found = {str(defect): float(row["found"] / row["planted"]) for defect, row in moderate.iterrows()}
-    false = float(curves["false"].sum() / curves["healthy"].sum())
-    print("\nRESULT " + json.dumps({"found": found, "false": false, "healthy": int(curves["healthy"].sum())}))
+    curves_figure(curves).savefig(PICTURE, dpi=110, metadata={"Software": None})
+    sums = (
+        curves.groupby(["defect", "severity", "unit", "moderate"], sort=False)[["found", "planted"]].sum().reset_index()
+    )
+    result = {
+        "found": sums[sums["moderate"]].drop(columns="moderate").to_dict("records"),
+        "flagged": {str(task): int(count) for task, count in flagged.items()},
+        "episodes": len(table),
+        "beside": {"false": int(curves["false"].sum()), "healthy": int(curves["healthy"].sum())},
+    }
+    print("\nRESULT " + json.dumps(result))
 
 
 if __name__ == "__main__":

@@ -65,6 +65,18 @@ class Folder:
         """The report, one page."""
         return self.root / "report.html"
 
+    def require_place(self) -> None:
+        """Make sure, before anything is read, that the folder is there or can be made.
+
+        Raises:
+            QcError: if a file is in its way, or nothing may be written there.
+        """
+        there = next(place for place in (self.root.absolute(), *self.root.absolute().parents) if place.exists())
+        if not there.is_dir():
+            raise QcError(f"{self.root}: {there} is a file; choose another folder")
+        if not os.access(there, os.W_OK):
+            raise QcError(f"{self.root}: nothing may be written in {there}; choose another folder")
+
     def save(
         self, table: pd.DataFrame, found: EpisodeSet, decisions: Decisions, order: Sequence[str] = ()
     ) -> dict[str, Any]:

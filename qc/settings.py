@@ -40,7 +40,7 @@ class Settings:
     points: int = 32
     within: str = "task"
     idle_rows: int = 15
-    idle_speed: float = 0.01
+    idle_speed: float = 0.005
     idle_share: float = 0.5
     excused_before: int = 5
     excused_after: int = 12

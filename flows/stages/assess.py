@@ -43,12 +43,15 @@ def assess(
 
     Raises:
         QcError: if nothing can be read there, a decision does not fit, or the verdicts cannot be written.
-        UserError: if there is no episode, or no place to write.
+        UserError: if there is no episode, no place to write, or no file ``decisions``.
     """
     reporter, folder = REPORTER.get(), find_source(str(source), videos=videos)
     if out is None and not is_run(folder):
         raise UserError(f"{source}: say with --out where verdicts and report go; the dataset itself is left alone")
+    if decisions is not None and not decisions.is_file():
+        raise UserError(f"--decisions {decisions}: no such file; `demomill review` writes one, or leave the option out")
     files = Folder(out or folder / "qc")
+    files.require_place()
     found = read_source(folder, videos=videos)
     for damaged in found.damaged:
         reporter.say(f"{damaged.id}: damaged ({damaged.why}); recording again puts it aside and replaces it")

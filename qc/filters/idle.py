@@ -50,14 +50,15 @@ class IdleFilter(Filter):
 
     Args:
         rows: shortest streak; 15 is the length of an action chunk.
-        speed: part of a column's top speed below which it stands still.
+        speed: part of a column's top speed below which it stands still. At twice the default a hand that presses gently
+            while a gear's teeth are searched for, by half a millimetre a second, would be called idle.
         excused_before: rows before a change of the gripper's command in which a wait belongs to it.
         excused_after: rows after the fingers' last motion.
     """
 
     name: ClassVar[str] = "idle"
 
-    def __init__(self, rows: int = 15, speed: float = 0.01, excused_before: int = 5, excused_after: int = 12) -> None:
+    def __init__(self, rows: int = 15, speed: float = 0.005, excused_before: int = 5, excused_after: int = 12) -> None:
         self.rows = rows
         self.speed = speed
         self.excused_before = excused_before

@@ -31,7 +31,7 @@ def test_a_dataset_is_judged_and_left_alone(demomill, tmp_path, version):
     assert result["tasks"]["peg_round_8mm"]["dropped"] == {"idle": 1}
     assert [v["verdict"] for v in result["verdicts"]].count("drop") == 1
     assert result["verdicts"][3]["reasons"][0] == "idle"
-    assert "rows 83 to" in result["verdicts"][3]["explanation"]
+    assert "rows 84 to" in result["verdicts"][3]["explanation"]
     assert read_verdicts(tmp_path / "out" / "verdicts.parquet")["episode_index"].tolist() == list(range(12))
     assert snapshot(root) == before
 
@@ -42,6 +42,14 @@ def test_a_dataset_needs_a_place_for_the_verdicts(demomill, tmp_path):
     edit_info(root, total_episodes=99)
     bad(demomill("qc", root, "--out", tmp_path / "out"), "99 episodes declared, 12 described")
     assert not (tmp_path / "out").exists()
+    (tmp_path / "file").write_text("mine")
+    bad(demomill("qc", root, "--out", tmp_path / "file" / "out"), str(tmp_path / "file"), "is a file")
+
+
+def test_decisions_that_are_not_there_are_no_decisions(demomill, run, tmp_path):
+    before = snapshot(run)
+    bad(demomill("qc", run, "--decisions", tmp_path / "kept.toml"), "kept.toml", "no such file")
+    assert snapshot(run) == before
 
 
 @pytest.mark.parametrize(
