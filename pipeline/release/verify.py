@@ -109,17 +109,24 @@ def reload_with_lerobot(repository: Repository, commit: str, home: Path, files: 
         UserError: if LeRobot cannot load it, or finds another number of episodes or rows.
     """
     places = {"HF_HOME": home, "HF_LEROBOT_HOME": home, "HF_TOKEN_PATH": constants.HF_TOKEN_PATH}
-    child = subprocess.run(
+    with subprocess.Popen(
         [sys.executable, "-m", "pipeline.release.reload", repository.repo_id, commit],
         env={**os.environ, **{name: str(place) for name, place in places.items()}, "HF_ENDPOINT": repository.endpoint},
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
-    )
+    ) as child:
+        try:
+            out, err = child.communicate()
+        except BaseException:
+            # The cache is about to be removed under it.
+            child.kill()
+            child.wait()
+            raise
     if child.returncode:
-        why = (child.stderr.strip().splitlines() or ["it was killed"])[-1]
+        why = (err.strip().splitlines() or ["it was killed"])[-1]
         raise UserError(f"{repository.repo_id}: LeRobot cannot load it at commit {commit}: {why}; no tag was moved")
-    found = json.loads(child.stdout.splitlines()[-1])
+    found = json.loads(out.splitlines()[-1])
     source = next(file.source for file in files if file.path == INFO_PATH)
     assert isinstance(source, Path)
     info = json.loads(source.read_text())
