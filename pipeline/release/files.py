@@ -1,7 +1,6 @@
 """The files of a release: the dataset as it was exported, its card, and pictures of the card."""
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,7 +9,7 @@ from huggingface_hub.utils.sha import git_hash
 
 from pipeline.errors import UserError
 from pipeline.export.digests import file_digest
-from pipeline.export.layout import CARD_PATH, MANIFEST_PATH
+from pipeline.export.layout import MANIFEST_PATH
 from pipeline.export.verify import files as checks
 from pipeline.export.verify.tree import Tree
 
@@ -66,8 +65,3 @@ def dataset_files(root: Path) -> list[File]:
     sealed = {MANIFEST_PATH, *(tree.manifest or {}).get("files", ())}
     names = {tree.shown(path): path for path in root.rglob("*") if path.is_file()}
     return [File(name, names[name]) for name in sorted(names.keys() & sealed)]
-
-
-def card_files(card: str, pictures: Sequence[Path]) -> list[File]:
-    """The card and its pictures."""
-    return [File(CARD_PATH, card.encode()), *(File(f"{CARD_FOLDER}/{path.name}", path) for path in pictures)]

@@ -8,8 +8,8 @@ from typing import Any
 from pipeline.errors import UserError
 from pipeline.export.card import card as write_card
 from pipeline.export.card import merge
-from pipeline.export.layout import CODEBASE_VERSION
-from pipeline.release.files import CARD_FOLDER, File, card_files, dataset_files
+from pipeline.export.layout import CARD_PATH, CODEBASE_VERSION
+from pipeline.release.files import CARD_FOLDER, File, dataset_files
 from pipeline.release.hub import Remote, Repository, without_bars
 from pipeline.release.plan import Plan, make_plan, require_release_tag, require_servable
 from pipeline.release.quality import Quality
@@ -93,7 +93,7 @@ def publish(
     def plan_now() -> tuple[Remote, Plan]:
         remote = repository.look()
         card = merge(own_card, remote.card)
-        files = [*fixed, *card_files(card, quality.pictures)]
+        files = [*fixed, File(CARD_PATH, card.encode()), *quality.pictures]
         return remote, make_plan(repo_id, tag, files, card, remote, private=private)
 
     remote, plan = plan_now()

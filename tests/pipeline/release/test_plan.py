@@ -1,5 +1,6 @@
 """What a release may be called, what the Hub can serve, and what of a card is people's own."""
 
+import io
 import json
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from PIL import Image
 
 from pipeline.errors import UserError
 from pipeline.export.card import BEGIN, END, card, merge
@@ -110,7 +112,13 @@ def test_the_card_tells_the_account_of_quality_control(assessed: Run, dataset: P
     text = card(dataset, sections=quality.sections)
     assert "| nut_M8 | 9 | 3 | 2 (idle 2) | 0 | 4 (dropped 1, no grasp 3) | 0 |" in text
     assert "](card/pca.png)" in text
-    assert quality.pictures == (assessed.root / "qc" / "pca.png",)
+    chart, scatter = quality.pictures
+    assert scatter == File("card/pca.png", assessed.root / "qc" / "pca.png")
+    assert chart == File("card/accounting.png", Quality.of(assessed.root, dataset).pictures[0].source)
+    bars = np.asarray(Image.open(io.BytesIO(chart.source)).convert("RGB")).reshape(-1, 3)  # type: ignore[arg-type]
+    widths = [(bars == colour).all(axis=1).sum() for colour in ((0, 114, 178), (213, 94, 0), (204, 121, 167))]
+    assert widths[0] / widths[2] == pytest.approx(3 / 4, rel=0.15)
+    assert widths[1] / widths[2] == pytest.approx(2 / 4, rel=0.15)
     (assessed.root / "qc" / "accounting.json").unlink()
     with pytest.raises(UserError, match="quality control did not assess it; run `demomill qc"):
         Quality.of(assessed.root, dataset)

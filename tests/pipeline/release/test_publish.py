@@ -86,7 +86,7 @@ def test_the_next_release_replaces_what_differs_and_keeps_what_people_wrote(
 
     second = publish(smaller, "me/two", "r2")
     repo = there(hub, "me/two")
-    assert set(second.plan.stale) == {"data/chunk-000/file-007.parquet", "card/pca.png"}
+    assert set(second.plan.stale) == {"data/chunk-000/file-007.parquet", "card/pca.png", "card/accounting.png"}
     assert set(second.plan.foreign) == {"LICENSE", ".gitattributes"}
     assert "meta/tasks.parquet" not in {*second.plan.changed, *second.plan.new}
     assert len(hub.uploads()) == sum(path.endswith((".parquet", ".mp4")) for path in second.plan.changed)
