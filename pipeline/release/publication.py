@@ -65,7 +65,8 @@ def publish(
     """Release a dataset on the Hub: upload what differs, delete what is stale, prove what is served, then tag it.
 
     A tag that exists is never moved: publishing the same again does nothing, publishing something else under it is
-    refused. LeRobot's tag of its format is moved to the newest release. Both tags are set last, so a release that
+    refused. LeRobot's tag of its format is moved to the newest release, and back to this one from a commit that is no
+    release. Both tags are set last, so a release that
     breaks off or fails its verification leaves users with the one before. The same command again goes on from there.
 
     Args:
@@ -101,8 +102,12 @@ def publish(
     require_room(plan.files)
     result = Published(repository.url, tag, None, len(plan.files), 0, changed=False, verified=False, plan=plan)
     if tag in remote.tags:
-        _require_same(repository, tag, remote.tags[tag], fixed)
-        return replace(result, commit=remote.tags[tag], verified=True)
+        commit = remote.tags[tag]
+        _require_same(repository, tag, commit, fixed)
+        astray = remote.tags.get(CODEBASE_VERSION) not in _releases(remote)
+        if astray and not dry_run:
+            repository.set_tag(CODEBASE_VERSION, commit)
+        return replace(result, commit=commit, changed=astray and not dry_run, verified=True)
     announce(plan)
     if dry_run:
         return result
@@ -117,6 +122,11 @@ def publish(
     for each in (CODEBASE_VERSION, tag):
         repository.set_tag(each, commit)
     return replace(result, commit=commit, uploaded_bytes=plan.upload_bytes, changed=True, verified=True, plan=plan)
+
+
+def _releases(remote: Remote) -> set[str]:
+    """Commits that were verified: those of all tags but LeRobot's."""
+    return {commit for tag, commit in remote.tags.items() if tag != CODEBASE_VERSION}
 
 
 def _require_same(repository: Repository, tag: str, commit: str, files: Sequence[File]) -> None:

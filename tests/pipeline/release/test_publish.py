@@ -156,6 +156,19 @@ def test_a_release_tag_that_somebody_moved_is_told(
     assert f"the tag r1 is at commit {second.commit}, which is not this dataset" in complaint(dataset, "me/moved", "r1")
 
 
+def test_lerobots_tag_is_brought_back_from_a_commit_that_is_no_release(
+    hub: TestHub, dataset: Path, smaller: Path, not_reloaded: None
+) -> None:
+    first = publish(dataset, "me/astray", "r1")
+    second = publish(smaller, "me/astray", "r2")
+    assert not publish(dataset, "me/astray", "r1").changed, "it belongs to the newest release"
+    with hub.repositories.changing("datasets", "me/astray") as repo:
+        repo.tags["v3.0"] = repo.commits[0]["sha"]
+    assert not publish(smaller, "me/astray", "r2", dry_run=True).changed
+    assert publish(smaller, "me/astray", "r2").changed
+    assert there(hub, "me/astray").tags == {"v3.0": second.commit, "r1": first.commit, "r2": second.commit}
+
+
 def test_stumbles_and_broken_lines_are_got_over(empty_hub: TestHub, dataset: Path, not_reloaded: None) -> None:
     empty_hub.faults.errors = {"/preupload/": 1, "/upload/": 1, "/commit/": 1, "/tree/": 1, "/tag/": 1}
     empty_hub.faults.drops = {"/upload/": 1, "/refs": 1}
