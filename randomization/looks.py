@@ -28,6 +28,9 @@ class Perturbation:
         table_cells_x, table_cells_y: how many features its texture has along either side: wood where they differ.
         part_hue: turn of the hue of coloured parts (fixtures, stands, boards), as a fraction of a circle.
         part_gain, metal_gain, robot_gain: brightness of coloured parts, of metal, and of the robot.
+        metal_contrast, plastic_contrast: how much darker the darkest spots of metal and of other parts are.
+        metal_cells_x, metal_cells_y, plastic_cells_x, plastic_cells_y: how many features their textures have along
+            either side: brushed or turned metal and printed layers where they differ, cast or moulded where not.
         gloss_gain: strength of highlights.
         background_value: brightness of what lies behind the table.
         eye_x_m, eye_y_m, eye_z_m, aim_x_m, aim_y_m: shifts of a fixed camera, and of the point that it looks at.
@@ -55,6 +58,12 @@ class Perturbation:
     part_gain: float
     metal_gain: float
     robot_gain: float
+    metal_contrast: float
+    metal_cells_x: int
+    metal_cells_y: int
+    plastic_contrast: float
+    plastic_cells_x: int
+    plastic_cells_y: int
     gloss_gain: float
     background_value: float
     eye_x_m: float
@@ -94,6 +103,12 @@ _WORKSHOP: Ranges = MappingProxyType(
         "part_gain": (0.85, 1.15),
         "metal_gain": (0.85, 1.05),
         "robot_gain": (0.9, 1.05),
+        "metal_contrast": (0.10, 0.30),
+        "metal_cells_x": (1.0, 2.0),
+        "metal_cells_y": (6.0, 16.0),
+        "plastic_contrast": (0.05, 0.25),
+        "plastic_cells_x": (1.0, 2.0),
+        "plastic_cells_y": (6.0, 16.0),
         "gloss_gain": (0.6, 1.2),
         "background_value": (0.25, 0.55),
         "eye_x_m": (-0.01, 0.01),
@@ -133,12 +148,18 @@ _VARIED: Ranges = MappingProxyType(
         "part_gain": (0.6, 1.3),
         "metal_gain": (0.7, 1.08),
         "robot_gain": (0.75, 1.1),
+        "metal_contrast": (0.0, 0.55),
+        "metal_cells_x": (1.0, 16.0),
+        "metal_cells_y": (1.0, 16.0),
+        "plastic_contrast": (0.0, 0.6),
+        "plastic_cells_x": (1.0, 16.0),
+        "plastic_cells_y": (1.0, 16.0),
         "gloss_gain": (0.2, 1.5),
         "background_value": (0.05, 0.9),
-        "eye_x_m": (-0.03, 0.04),
+        "eye_x_m": (-0.03, 0.03),
         "eye_y_m": (-0.05, 0.05),
-        "eye_z_m": (-0.03, 0.05),
-        "aim_x_m": (-0.015, 0.015),
+        "eye_z_m": (-0.02, 0.05),
+        "aim_x_m": (-0.01, 0.015),
         "aim_y_m": (-0.015, 0.015),
         "mount_x_m": (-0.003, 0.003),
         "mount_y_m": (-0.003, 0.003),
@@ -146,7 +167,7 @@ _VARIED: Ranges = MappingProxyType(
         "mount_roll_rad": (-0.03, 0.03),
         "mount_pitch_rad": (-0.03, 0.03),
         "mount_yaw_rad": (-0.03, 0.03),
-        "focal_gain": (0.97, 1.03),
+        "focal_gain": (0.98, 1.03),
         "exposure_gain": (0.75, 1.2),
         "noise_levels": (0.0, 3.0),
     }

@@ -19,6 +19,7 @@ def render(
     look: str = "plain",
     looks_per_episode: int = 1,
     cameras: Sequence[str] = DEFAULT_CAMERAS,
+    size: str = "320x180",
     renderer: str = "auto",
     workers: int | None = None,
 ) -> RenderSummary:
@@ -51,6 +52,7 @@ def render(
         look=look,
         looks_per_episode=looks_per_episode,
         cameras=cameras,
+        size=size,
         renderer=renderer,
         workers=workers,
         progress=listen,

@@ -195,6 +195,7 @@ def render(
     look: Annotated[str, typer.Option(help="Lights, colours, textures, cameras: plain, workshop or varied.")] = "plain",
     looks_per_episode: Annotated[int, typer.Option(help="Draws of a look that varies, for each episode.")] = 1,
     camera: Cameras = None,
+    size: Annotated[str, typer.Option(help="Of the pictures: 320x180 or 640x360.")] = "320x180",
     renderer: Annotated[str, typer.Option(help="auto, mujoco or newton.")] = "auto",
     workers: Annotated[int | None, typer.Option(help="Worker processes. [default: one a core]")] = None,
     as_json: Json = False,
@@ -213,6 +214,7 @@ def render(
             look=look,
             looks_per_episode=looks_per_episode,
             cameras=camera or DEFAULT_CAMERAS,
+            size=size,
             renderer=renderer,
             workers=workers,
         )

@@ -18,7 +18,8 @@ def require_videos(episodes: Sequence[tuple[Path, int, Mapping[str, Path]]], run
 
     Raises:
         UserError: if a video is missing, has another frame rate than the robot was recorded at, more or fewer frames
-            than its episode has rows, or other encoder settings than the first of its camera.
+            than its episode has rows, another size than the others, or other encoder settings than the first of its
+            camera.
     """
     missing = [video for _, _, videos in episodes for video in videos.values() if not video.is_file()]
     if missing:
@@ -26,6 +27,7 @@ def require_videos(episodes: Sequence[tuple[Path, int, Mapping[str, Path]]], run
             f"{missing[0].parent.name}: {missing[0].name} is missing ({len(missing)} videos in all); "
             f"run `demomill render` on {run}, then export again"
         )
+    sizes: dict[tuple[int, int], Path] = {}
     for camera in episodes[0][2]:
         paths = [videos[camera] for _, _, videos in episodes]
         with ThreadPoolExecutor() as pool:
@@ -37,6 +39,13 @@ def require_videos(episodes: Sequence[tuple[Path, int, Mapping[str, Path]]], run
             if info.frames != length:
                 raise UserError(
                     f"{folder.name}: {path.name} has {info.frames} frames but the episode has {length} rows; {remedy}"
+                )
+            sizes.setdefault((info.width, info.height), path)
+            if len(sizes) > 1:
+                (size, first), (other, second) = ((f"{w}x{h}", path) for (w, h), path in sizes.items())
+                raise UserError(
+                    f"{first} is {size} and {second} is {other} pixels; run `demomill render {run} --size {size}` with "
+                    "the same look and cameras, or with the other size, then export again"
                 )
             if not info.joins(infos[0]):
                 raise UserError(

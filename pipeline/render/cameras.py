@@ -8,7 +8,13 @@ from scipy.spatial.transform import Rotation
 
 from pipeline.errors import UserError
 
-WIDTH_PX, HEIGHT_PX = 320, 180
+Size = tuple[int, int]
+"""Width and height, pixels."""
+
+SIZES: Mapping[str, Size] = {"320x180": (320, 180), "640x360": (640, 360)}
+"""Sizes of pictures that can be stored; both have the cameras' aspect."""
+
+SIZE = WIDTH_PX, HEIGHT_PX = SIZES["320x180"]
 FOCAL_MM = 2.8
 APERTURE_MM = (5.376, 3.024)
 Vector = tuple[float, float, float]
@@ -73,6 +79,17 @@ CAMERAS: Mapping[str, Camera] = {
 """By name, in the plain look."""
 
 DEFAULT_CAMERAS = ("front", "wrist")
+
+
+def size_of(text: str) -> Size:
+    """Size by name, such as ``640x360``.
+
+    Raises:
+        UserError: for one that is not in :data:`SIZES`.
+    """
+    if text not in SIZES:
+        raise UserError(f"size {text!r}: pictures are stored as {' or '.join(SIZES)}")
+    return SIZES[text]
 
 
 def require_cameras(names: Iterable[str]) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from pipeline.errors import UserError
-from pipeline.render.cameras import HEIGHT_PX, WIDTH_PX
+from pipeline.render.cameras import HEIGHT_PX, SIZE, WIDTH_PX
 from pipeline.render.sidecar import video_path
 from pipeline.store import Run, explain_os_errors, read_meta
 from pipeline.video import read_frames
@@ -67,7 +67,7 @@ def contact_sheet(
             frames = _frames(video_path(known[episode], look, camera), {row for row in rows if row is not None})
             for left, row in zip(lefts, rows, strict=True):
                 if row is not None:
-                    sheet.paste(Image.fromarray(frames[row]), (left, y))
+                    sheet.paste(Image.fromarray(frames[row]).resize(SIZE), (left, y))
                 else:
                     draw.text((left + WIDTH_PX // 2, y + HEIGHT_PX // 2), "not reached", _QUIET, small, anchor="mm")
     with explain_os_errors(Path(path)):

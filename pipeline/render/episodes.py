@@ -16,7 +16,7 @@ from typing import Any
 
 from pipeline.errors import DamagedEpisode, UserError
 from pipeline.render import sidecar
-from pipeline.render.cameras import CAMERAS, DEFAULT_CAMERAS, require_cameras
+from pipeline.render.cameras import CAMERAS, DEFAULT_CAMERAS, require_cameras, size_of
 from pipeline.render.looks import look_names, look_of
 from pipeline.render.renderer import choose_renderer
 from pipeline.render.worker import Job
@@ -80,6 +80,7 @@ def render_run(
     look: str = "plain",
     looks_per_episode: int = 1,
     cameras: Sequence[str] = DEFAULT_CAMERAS,
+    size: str = "320x180",
     renderer: str = "auto",
     workers: int | None = None,
     progress: Listener = _silent,
@@ -93,16 +94,17 @@ def render_run(
         root: run folder.
         episode_ids: which episodes; None means all.
         look, looks_per_episode: see :func:`pipeline.render.looks.look_names`.
+        size: of the pictures, a key of :data:`pipeline.render.cameras.SIZES`; videos of another size are made anew.
         renderer: ``mujoco``, ``newton``, or ``auto``, which takes the second where the first lacks a library.
         workers: processes; None means one a CPU. They do not change the videos.
         progress: called from worker threads.
 
     Raises:
-        UserError: for an unknown episode, look, camera or renderer, a missing OpenGL library, or a disk that is full
-            or cannot be written; videos that are done stay.
+        UserError: for an unknown episode, look, camera, size or renderer, a missing OpenGL library, or a disk that is
+            full or cannot be written; videos that are done stay.
     """
     start = time.perf_counter()
-    run, looks = Run(root), look_names(look, looks_per_episode)
+    run, looks, size_px = Run(root), look_names(look, looks_per_episode), size_of(size)
     _check(cameras, workers)
     folders = _folders(run, episode_ids)
     done: dict[str, list[str]] = {"rendered": [], "skipped": []}
@@ -119,10 +121,11 @@ def render_run(
         choice = choose_renderer(renderer)
         if choice.note:
             progress(Progress("note", text=choice.note))
+        job = Job(choice, looks, tuple(cameras), size_px)
         todo: list[Path] = []
         for folder in folders:
             try:
-                stale = _stale(folder, choice.name, looks, cameras)
+                stale = _stale(folder, job)
             except DamagedEpisode as error:
                 tell("failed", folder.name, str(error))
                 continue
@@ -130,16 +133,16 @@ def render_run(
                 todo.append(folder)
             else:
                 tell("skipped", folder.name)
-        _render(todo, Job(choice, looks, tuple(cameras)), workers or os.cpu_count() or 1, lock, tell)
+        _render(todo, job, workers or os.cpu_count() or 1, lock, tell)
     rendered, skipped = (tuple(sorted(done[kind])) for kind in ("rendered", "skipped"))
     seconds = time.perf_counter() - start
     return RenderSummary(rendered, skipped, failed, choice.name, choice.note, seconds)
 
 
-def _stale(folder: Path, renderer: str, looks: Sequence[str], cameras: Sequence[str]) -> bool:
+def _stale(folder: Path, job: Job) -> bool:
     meta = read_meta(folder)
-    settings = (sidecar.settings(renderer, look_of(look, meta["seed"])) for look in looks)
-    return any(sidecar.missing(folder, meta["content_hash"], made_with, cameras) for made_with in settings)
+    settings = (sidecar.settings(job.choice.name, look_of(look, meta["seed"]), job.size) for look in job.looks)
+    return any(sidecar.missing(folder, meta["content_hash"], made_with, job.cameras) for made_with in settings)
 
 
 def _check(cameras: Sequence[str], workers: int | None) -> None:

@@ -11,20 +11,8 @@ from randomization.looks import Perturbation
 
 RGB = tuple[float, float, float]
 
-
-@dataclass(frozen=True)
-class Material:
-    """How a surface reflects light.
-
-    Attributes:
-        rgb: diffuse colour; multiplied with the texture if there is one.
-        specular: strength of highlights, 0 to 1.
-        shininess: how tight they are, 0 to 1.
-    """
-
-    rgb: RGB
-    specular: float = 0.2
-    shininess: float = 0.3
+TILE_M = 0.04
+"""Side of one tile of a part's texture."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +29,23 @@ class Grain:
     light: RGB
     cells: tuple[int, int]
     seed: int
+
+
+@dataclass(frozen=True)
+class Material:
+    """How a surface reflects light.
+
+    Attributes:
+        rgb: diffuse colour; multiplied with the texture if there is one.
+        specular: strength of highlights, 0 to 1.
+        shininess: how tight they are, 0 to 1.
+        grain: its texture, laid over the surface with a side of :data:`TILE_M`.
+    """
+
+    rgb: RGB
+    specular: float = 0.2
+    shininess: float = 0.3
+    grain: Grain | None = None
 
 
 @dataclass(frozen=True)

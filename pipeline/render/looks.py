@@ -64,7 +64,10 @@ def perturb(name: str, p: Perturbation, seed: int) -> Look:
     turn = Rotation.from_euler("z", p.sun_azimuth_rad)
     x, y, _ = PLAIN.key.direction
     sunk = np.array([x, y, 0.0]) / np.hypot(x, y) * np.cos(p.sun_elevation_rad) - (0, 0, np.sin(p.sun_elevation_rad))
-    table = _table(p, int(generator(seed, f"texture/{name}").integers(2**31)))
+    table_seed, metal_seed, plastic_seed = generator(seed, f"texture/{name}").integers(2**31, size=3).tolist()
+    table = _table(p, table_seed)
+    metal = _relief(p.metal_contrast, (p.metal_cells_y, p.metal_cells_x), metal_seed)
+    plastic = _relief(p.plastic_contrast, (p.plastic_cells_y, p.plastic_cells_x), plastic_seed)
     key = np.array(PLAIN.key.rgb) * light * p.sun_gain
     fill = np.array(PLAIN.fill.rgb) * light * p.fill_gain
     ambient = np.array(PLAIN.ambient) * light * p.ambient_gain
@@ -73,7 +76,12 @@ def perturb(name: str, p: Perturbation, seed: int) -> Look:
     low, high = PLAIN.robot_range
     return Look(
         name=name,
-        parts={part: _repainted(part, material, p) for part, material in PLAIN.parts.items()},
+        parts={
+            part: _repainted(material, p, metal, p.metal_gain)
+            if part in METALS
+            else _repainted(material, p, plastic, p.part_gain, p.part_hue)
+            for part, material in PLAIN.parts.items()
+        },
         robot_range=(low * p.robot_gain, min(high * p.robot_gain, 1.0)),
         robot_specular=min(PLAIN.robot_specular * p.gloss_gain, 1.0),
         robot_shininess=PLAIN.robot_shininess,
@@ -89,14 +97,16 @@ def perturb(name: str, p: Perturbation, seed: int) -> Look:
     )
 
 
-def _repainted(part: str, material: Material, p: Perturbation) -> Material:
+def _repainted(material: Material, p: Perturbation, grain: Grain, gain: float, turn: float = 0.0) -> Material:
+    """A part's material with a texture; as bright on average as ``gain`` says."""
     hue, saturation, value = colorsys.rgb_to_hsv(*material.rgb)
-    if part in METALS:
-        value *= p.metal_gain
-    else:
-        hue, value = (hue + p.part_hue) % 1.0, value * p.part_gain
-    rgb = _rgb(np.array(colorsys.hsv_to_rgb(hue, saturation, min(value, 0.95))))
-    return Material(rgb, min(material.specular * p.gloss_gain, 1.0), material.shininess)
+    value = min(value * gain * 2 / (grain.dark[0] + grain.light[0]), 0.95)
+    rgb = _rgb(np.array(colorsys.hsv_to_rgb((hue + turn) % 1.0, saturation, value)))
+    return Material(rgb, min(material.specular * p.gloss_gain, 1.0), material.shininess, grain)
+
+
+def _relief(contrast: float, cells: tuple[int, int], seed: int) -> Grain:
+    return Grain((1.0 - contrast,) * 3, (1.0, 1.0, 1.0), cells, seed)
 
 
 def _table(p: Perturbation, seed: int) -> Grain:

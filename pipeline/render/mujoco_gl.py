@@ -7,7 +7,8 @@ import numpy as np
 from PIL import Image
 
 from pipeline.assets.parts import TABLE_CENTRE_M, TABLE_SIZE_M
-from pipeline.render.cameras import HEIGHT_PX, WIDTH_PX, Camera
+from pipeline.render.cameras import Camera
+from pipeline.render.look import Grain
 from pipeline.render.scene import TABLE_REPEAT, Scene, Surface
 
 SUPERSAMPLING = 2
@@ -34,11 +35,12 @@ class MujocoRenderer:
         self._model = build_model(scene, supersampling, shadows)
         self._data = mujoco.MjData(self._model)
         self._mocap = {name: int(self._model.body(name).mocapid[0]) for name in scene.bodies}
-        self._renderer = mujoco.Renderer(self._model, HEIGHT_PX * supersampling, WIDTH_PX * supersampling)
-        self._picture = np.empty((HEIGHT_PX * supersampling, WIDTH_PX * supersampling, 3), np.uint8)
+        width, height = (side * supersampling for side in scene.size)
+        self._renderer = mujoco.Renderer(self._model, height, width)
+        self._picture = np.empty((height, width, 3), np.uint8)
 
     def render(self, body_poses: Mapping[str, np.ndarray], cameras: Sequence[str]) -> list[np.ndarray]:
-        """Picture (180, 320, 3) uint8 of each camera, for a pose (7,) of each body, metres and xyzw."""
+        """Picture (height, width, 3) uint8 of each camera, for a pose (7,) of each body, metres and xyzw."""
         for name, pose in body_poses.items():
             self._data.mocap_pos[self._mocap[name]] = pose[:3]
             self._data.mocap_quat[self._mocap[name]] = pose[[6, 3, 4, 5]]
@@ -62,10 +64,13 @@ def build_model(scene: Scene, supersampling: int = SUPERSAMPLING, shadows: bool 
     """Compile a model in which every body of the scene is a mocap body."""
     spec = mujoco.MjSpec()
     spec.compiler.degree = False
+    names = {grain: f"grain_{n}" for n, grain in enumerate(scene.grains())}
+    for grain, texture in scene.grains().items():
+        _add_texture(spec, names[grain], texture)
     for name, surfaces in scene.bodies.items():
         body = spec.worldbody.add_body(name=name, mocap=True)
         for i, surface in enumerate(surfaces):
-            _add_surface(spec, body, f"{name}_{i}", surface)
+            _add_surface(spec, body, f"{name}_{i}", surface, names)
     _add_table(spec, scene.table)
     for name, camera in scene.look.cameras.items():
         _add_camera(spec, name, camera)
@@ -81,31 +86,45 @@ def build_model(scene: Scene, supersampling: int = SUPERSAMPLING, shadows: bool 
     )
     quality, size = spec.visual.quality, spec.visual.global_
     quality.offsamples, quality.shadowsize = 0, SHADOW_MAP_PX
-    size.offwidth, size.offheight = WIDTH_PX * supersampling, HEIGHT_PX * supersampling
+    size.offwidth, size.offheight = (side * supersampling for side in scene.size)
     spec.stat.extent, spec.stat.center = 1.0, (0.4, 0.0, 0.15)
     spec.visual.map.znear, spec.visual.map.zfar, spec.visual.map.shadowclip = 0.01, 12.0, SHADOW_EXTENT_M
     return spec.compile()
 
 
-def _add_surface(spec: mujoco.MjSpec, body: mujoco.MjsBody, name: str, surface: Surface) -> None:
+def _add_texture(spec: mujoco.MjSpec, name: str, texture: np.ndarray) -> None:
+    height, width, channels = texture.shape
+    image = spec.add_texture(
+        name=name, type=mujoco.mjtTexture.mjTEXTURE_2D, width=width, height=height, nchannel=channels
+    )
+    image.data = texture.tobytes()
+
+
+def _show_texture(material: mujoco.MjsMaterial, name: str) -> None:
+    textures = [""] * int(mujoco.mjtTextureRole.mjNTEXROLE)
+    textures[int(mujoco.mjtTextureRole.mjTEXROLE_RGB)] = name
+    material.textures = textures
+
+
+def _add_surface(
+    spec: mujoco.MjSpec, body: mujoco.MjsBody, name: str, surface: Surface, grains: Mapping[Grain, str]
+) -> None:
     mesh = spec.add_mesh(name=name, inertia=mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL)
     mesh.uservert, mesh.usernormal = surface.vertices.reshape(-1), surface.normals.reshape(-1)
     mesh.userface = mesh.userfacenormal = surface.faces.reshape(-1)
     look = surface.material
-    spec.add_material(name=name, rgba=(*look.rgb, 1.0), specular=look.specular, shininess=look.shininess)
+    material = spec.add_material(name=name, rgba=(*look.rgb, 1.0), specular=look.specular, shininess=look.shininess)
+    if look.grain is not None:
+        places = surface.texture_places()
+        mesh.usertexcoord, mesh.userfacetexcoord = places.reshape(-1), np.arange(len(places), dtype=np.int32)
+        _show_texture(material, grains[look.grain])
     body.add_geom(type=mujoco.mjtGeom.mjGEOM_MESH, meshname=name, material=name, contype=0, conaffinity=0, mass=0.0)
 
 
 def _add_table(spec: mujoco.MjSpec, texture: np.ndarray) -> None:
-    height, width, channels = texture.shape
-    image = spec.add_texture(
-        name="table", type=mujoco.mjtTexture.mjTEXTURE_2D, width=width, height=height, nchannel=channels
-    )
-    image.data = texture.tobytes()
+    _add_texture(spec, "table", texture)
     material = spec.add_material(name="table", specular=0.0, shininess=0.0, texrepeat=TABLE_REPEAT)
-    textures = [""] * int(mujoco.mjtTextureRole.mjNTEXROLE)
-    textures[int(mujoco.mjtTextureRole.mjTEXROLE_RGB)] = "table"
-    material.textures = textures
+    _show_texture(material, "table")
     spec.worldbody.add_geom(
         type=mujoco.mjtGeom.mjGEOM_BOX,
         pos=TABLE_CENTRE_M,

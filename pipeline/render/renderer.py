@@ -22,7 +22,7 @@ class Renderer(Protocol):
     """Renders one scene from poses."""
 
     def render(self, body_poses: Mapping[str, np.ndarray], cameras: Sequence[str]) -> list[np.ndarray]:
-        """Picture (180, 320, 3) uint8 of each camera, for a pose (7,) of each body, metres and xyzw."""
+        """Picture (height, width, 3) uint8 of each camera, for a pose (7,) of each body, metres and xyzw."""
 
     def close(self) -> None:
         """Give back what the renderer holds."""

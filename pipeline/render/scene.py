@@ -10,7 +10,8 @@ from scipy import ndimage
 
 from pipeline.assets.parts import scene_parts
 from pipeline.assets.robot_visuals import robot_visuals
-from pipeline.render.look import Grain, Look, Material
+from pipeline.render.cameras import SIZE, Size
+from pipeline.render.look import TILE_M, Grain, Look, Material
 from pipeline.tasks import Task, get_task
 
 TABLE_REPEAT = (3, 4)
@@ -40,6 +41,16 @@ class Surface:
     faces: np.ndarray
     material: Material
 
+    def texture_places(self) -> np.ndarray:
+        """Place in its texture of each corner of each face, (3 F, 2), in sides of a tile.
+
+        Each face is seen from the axis that it faces most; the texture's height goes along z wherever it can.
+        """
+        corners = self.vertices[self.faces]
+        facing = np.abs(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])).argmax(axis=1)
+        along = np.array([(1, 2), (0, 2), (0, 1)])[facing]
+        return np.asarray(np.take_along_axis(corners, along[:, None], axis=2).reshape(-1, 2) / TILE_M)
+
 
 @dataclass(frozen=True)
 class Scene:
@@ -49,22 +60,29 @@ class Scene:
         bodies: surfaces by recorded body.
         table: texture of the tabletop, (H, W, 3) uint8, laid :data:`TABLE_REPEAT` times along each side.
         look: for its lights.
+        size: width and height of the pictures, pixels.
     """
 
     bodies: Mapping[str, tuple[Surface, ...]]
     table: np.ndarray
     look: Look
+    size: Size = SIZE
+
+    def grains(self) -> dict[Grain, np.ndarray]:
+        """Textures of the parts, (H, W, 3) uint8, each once."""
+        used = (surface.material.grain for surfaces in self.bodies.values() for surface in surfaces)
+        return {grain: draw_grain(grain) for grain in dict.fromkeys(used) if grain is not None}
 
 
-def build_scene(task: Task, look: Look) -> Scene:
-    """Robot, parts and table of a task in a look."""
+def build_scene(task: Task, look: Look, size: Size = SIZE) -> Scene:
+    """Robot, parts and table of a task in a look, for pictures of a size."""
     bodies = {
         link: tuple(Surface(*shape, _robot_material(rgba, look)) for shape, rgba in meshes)
         for link, meshes in _robot_shapes().items()
     }
     for role, meshes in _part_shapes(task.id).items():
         bodies[role] = tuple(Surface(*shape, look.parts[material]) for shape, material in meshes)
-    return Scene(bodies, draw_grain(look.table), look)
+    return Scene(bodies, draw_grain(look.table), look, size)
 
 
 @cache

@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import __version__, video
-from pipeline.render import cameras
+from pipeline.render.cameras import SIZE, Size
 from pipeline.render.look import Look
 from pipeline.schema import FPS
 from pipeline.store import canonical_json, write_atomically
 
 
-def settings(renderer: str, look: Look) -> dict[str, Any]:
+def settings(renderer: str, look: Look, size: Size = SIZE) -> dict[str, Any]:
     """Everything but the episode that a video depends on."""
     made_with = {
         "demomill": __version__,
         "renderer": renderer,
-        "width_px": cameras.WIDTH_PX,
-        "height_px": cameras.HEIGHT_PX,
+        "width_px": size[0],
+        "height_px": size[1],
         "look": asdict(look),
         "video": {"fps": FPS, "crf": video.CRF, "preset": video.PRESET, "gop": video.GOP},
     }

@@ -18,7 +18,7 @@ import numpy as np
 from pipeline.errors import DamagedEpisode, UserError
 from pipeline.process import die_with_parent
 from pipeline.render import sidecar
-from pipeline.render.cameras import CAMERAS
+from pipeline.render.cameras import CAMERAS, SIZE, Size
 from pipeline.render.look import Look, Sensor
 from pipeline.render.looks import look_of
 from pipeline.render.renderer import Choice, Renderer, open_renderer
@@ -52,11 +52,13 @@ class Job:
         choice: renderer; the worker was started in its environment.
         looks: their names.
         cameras: names of the cameras to render where they are missing.
+        size: of the pictures.
     """
 
     choice: Choice
     looks: tuple[str, ...]
     cameras: tuple[str, ...]
+    size: Size = SIZE
 
     def to_json(self) -> str:
         """One line of JSON."""
@@ -66,7 +68,8 @@ class Job:
     def from_json(cls, text: str) -> "Job":
         """Inverse of :meth:`to_json`."""
         raw = json.loads(text)
-        return cls(Choice(**raw["choice"]), tuple(raw["looks"]), tuple(raw["cameras"]))
+        width, height = raw["size"]
+        return cls(Choice(**raw["choice"]), tuple(raw["looks"]), tuple(raw["cameras"]), (width, height))
 
 
 def main(argv: list[str]) -> int:
@@ -113,7 +116,7 @@ class EpisodeRenderer:
             self._render_look(folder, episode, look_of(name, episode.seed))
 
     def _render_look(self, folder: Path, episode: Episode, look: Look) -> None:
-        key = episode.content_hash(), sidecar.settings(self._job.choice.name, look)
+        key = episode.content_hash(), sidecar.settings(self._job.choice.name, look, self._job.size)
         stale = sidecar.missing(folder, *key, tuple(CAMERAS))
         todo = [camera for camera in self._job.cameras if camera in stale]
         if not todo:
@@ -132,7 +135,7 @@ class EpisodeRenderer:
             from pipeline.render.scene import build_scene
 
             self._open.close()
-            scene = build_scene(get_task(episode.task), look)
+            scene = build_scene(get_task(episode.task), look, self._job.size)
             self._renderer = self._open.enter_context(open_renderer(self._job.choice, scene))
             self._shown, self._drawn = (episode.task, look), frozenset(scene.bodies)
         if absent := sorted(self._drawn - set(episode.bodies)):

@@ -14,7 +14,7 @@ from newton.sensors import SensorTiledCamera
 from PIL import Image
 
 from pipeline.assets.parts import TABLE_CENTRE_M, TABLE_SIZE_M
-from pipeline.render.cameras import HEIGHT_PX, WIDTH_PX, Camera
+from pipeline.render.cameras import Camera
 from pipeline.render.scene import Scene, Surface
 
 DEVICE = "cpu"
@@ -49,7 +49,7 @@ class NewtonRenderer:
         direction = np.array(scene.look.key.direction)
         utils: Any = self._sensor.utils
         utils.create_default_light(shadows, wp.vec3f((direction / np.linalg.norm(direction)).tolist()))
-        size = WIDTH_PX * supersampling, HEIGHT_PX * supersampling
+        size = tuple(side * supersampling for side in scene.size)
         self._cameras = scene.look.cameras
         self._rays = {
             fovy: utils.compute_camera_rays_pinhole(*size, camera_fovs=fovy)
@@ -58,7 +58,7 @@ class NewtonRenderer:
         self._picture = utils.create_color_image_output(*size)
 
     def render(self, body_poses: Mapping[str, np.ndarray], cameras: Sequence[str]) -> list[np.ndarray]:
-        """Picture (180, 320, 3) uint8 of each camera, for a pose (7,) of each body, metres and xyzw."""
+        """Picture (height, width, 3) uint8 of each camera, for a pose (7,) of each body, metres and xyzw."""
         for name, pose in body_poses.items():
             self._poses[self._index[name]] = pose
         self._state.body_q.assign(self._poses)

@@ -170,6 +170,19 @@ def test_mixed_frame_rates_stop_the_export(tmp_path: Path) -> None:
     refused(run, tmp_path / "out", r"-00001: plain\.wrist\.mp4 has 30 fps, its rows 15", Choice())
 
 
+def test_pictures_of_two_sizes_stop_the_export(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [make_episode(attempt=n, length=14) for n in range(2)])
+    large = [np.kron(picture, np.ones((2, 2, 1), np.uint8)) for picture in painted(1, 14, 1)]
+    message = r"00000/plain\.front\.mp4 is 64x32 and .*{}/plain\.wrist\.mp4 is 128x64 pixels; run `demomill render"
+    encode(run.folders()[1] / "plain.wrist.mp4", large, FPS)
+    refused(run, tmp_path / "out", message.format("00001"), Choice())
+    encode(run.folders()[0] / "plain.wrist.mp4", large, FPS)
+    refused(run, tmp_path / "out", message.format("00000"), Choice())
+    root = export(run.root, tmp_path / "out", choice=Choice(cameras=("wrist",))).root
+    info = json.loads((root / "meta/info.json").read_text())
+    assert info["features"]["observation.images.wrist"]["shape"] == [64, 128, 3]
+
+
 def test_options_without_sense_are_refused(run: Run, tmp_path: Path) -> None:
     for fraction in (-0.1, 1.0):
         with pytest.raises(UserError, match="--test-fraction is"):

@@ -156,6 +156,7 @@ def test_without_opengl_newtons_camera_renders_and_says_why(tmp_path: Path, monk
         ({"look": "plane"}, "did you mean 'plain'"),
         ({"cameras": ("side",)}, "unknown camera 'side'"),
         ({"cameras": ()}, "no camera"),
+        ({"size": "640x480"}, "pictures are stored as 320x180 or 640x360"),
         ({"workers": 0}, "must be at least 1"),
         ({"renderer": "rtx"}, "unknown renderer 'rtx'"),
     ],

@@ -76,6 +76,26 @@ def test_a_look_changes_surfaces_and_cameras_and_no_shape() -> None:
     assert varied.look.cameras.keys() == CAMERAS.keys()
 
 
+def test_textures_of_parts_vary_and_keep_their_brightness() -> None:
+    looks = [look_of(name, seed) for seed in SEEDS[:20] for name in look_names("varied", 2)]
+    for part, of_its_kind in (("steel", "brass"), ("fix", "board")):
+        grains = [look.parts[part].grain for look in looks]
+        assert len(set(grains)) == len(looks)
+        assert grains == [look.parts[of_its_kind].grain for look in looks]
+    for look in looks:
+        assert look.draws is not None
+        steel, fix = look.parts["steel"].grain, look.parts["fix"].grain
+        assert steel is not None
+        assert fix is not None
+        assert look.table.seed != steel.seed != fix.seed
+        assert steel.cells == (look.draws.metal_cells_y, look.draws.metal_cells_x)
+        assert fix.dark == pytest.approx((1 - look.draws.plastic_contrast,) * 3)
+        board, own = look.parts["board"], PLAIN.parts["board"].rgb
+        mean = max(board.rgb) * (1 - look.draws.plastic_contrast / 2)
+        assert mean == pytest.approx(min(max(own) * look.draws.part_gain, 0.95 * (1 - look.draws.plastic_contrast / 2)))
+    assert all(material.grain is None for material in PLAIN.parts.values())
+
+
 def test_a_sensor_has_gain_and_noise_from_its_seed() -> None:
     grey = np.full((90, 160, 3), 100, np.uint8)
     seen = expose(grey, Sensor(1.2, 3.0, 5), generator(5, "front"))

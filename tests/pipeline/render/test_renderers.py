@@ -16,8 +16,10 @@ PADS = ("left_pad", "right_pad")
 
 _SHOOT = """
 import sys
+from dataclasses import replace
 import numpy as np
-from pipeline.render.look import PLAIN
+from pipeline.render.cameras import SIZES
+from pipeline.render.look import PLAIN, Grain
 from pipeline.render.renderer import Choice, open_renderer
 from pipeline.render.scene import build_scene
 from pipeline.tasks import get_task
@@ -32,6 +34,13 @@ with open_renderer(Choice(sys.argv[1], sys.argv[2] or None), scene) as renderer:
     for body in ("held", "fixed", "stand", "left_pad", "right_pad"):
         found[body] = renderer.render({**poses, body: away}, cameras)
     found["again"] = renderer.render(poses, cameras)
+with open_renderer(Choice(sys.argv[1], sys.argv[2] or None), replace(scene, size=SIZES["640x360"])) as renderer:
+    found["large"] = renderer.render(poses, cameras)
+if sys.argv[1] == "mujoco":
+    grain = Grain((0.0,) * 3, (1.0,) * 3, (8, 8), 1)
+    look = replace(PLAIN, parts={name: replace(part, grain=grain) for name, part in PLAIN.parts.items()})
+    with open_renderer(Choice(sys.argv[1], sys.argv[2]), build_scene(get_task(episode.task), look)) as renderer:
+        found["grained"] = renderer.render(poses, cameras)
 np.savez(sys.argv[3], **found)
 """
 
@@ -60,6 +69,20 @@ def test_pictures_are_well_exposed_and_repeatable(pictures: dict[str, np.ndarray
         assert 80 < picture.mean() < 200
         assert picture.std() > 15
         assert (picture.min(-1) > 250).mean() < 0.02
+
+
+def test_a_larger_picture_shows_the_same(pictures: dict[str, np.ndarray]) -> None:
+    assert pictures["large"].shape == (2, 360, 640, 3)
+    small = pictures["large"].reshape(2, 180, 2, 320, 2, 3).mean((2, 4))
+    assert np.abs(small - pictures["whole"]).mean() < 4
+
+
+def test_textures_of_parts_are_seen(pictures: dict[str, np.ndarray]) -> None:
+    if "grained" not in pictures:
+        pytest.skip("Newton's camera shows no textures")
+    for before, after in zip(pictures["whole"], pictures["grained"], strict=True):
+        seen = changed(before, after)
+        assert 100 < seen.sum() < 0.2 * seen.size
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -142,6 +142,18 @@ def test_a_full_disk_is_named_and_leaves_no_half_video(
     assert sorted(path.name for path in folder.iterdir()) == ["episode.json", "frames.parquet"]
 
 
+def test_each_size_is_rendered_anew(folder: Path, painter: Painter) -> None:
+    render(folder, ("front",))
+    job = Job(Choice("mujoco"), ("plain",), ("front",), (640, 360))
+    assert Job.from_json(job.to_json()) == job
+    with EpisodeRenderer(job) as episodes:
+        episodes.render(folder)
+        episodes.render(folder)
+    assert painter.pictures == 24
+    settings = json.loads((folder / "plain.json").read_text())["settings"]
+    assert (settings["width_px"], settings["height_px"]) == (640, 360)
+
+
 def test_a_shifted_video_does_not_pass(tmp_path: Path) -> None:
     pictures = [Painter().render({"held": np.array([0.0, 0.0, 0.02 * row])}, ("front",))[0] for row in range(6)]
     path, thumbnails = tmp_path / "video.mp4", [picture[::4, ::4] for picture in pictures]
