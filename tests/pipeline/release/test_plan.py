@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from pipeline.errors import UserError
+from pipeline.export import export
 from pipeline.export.card import BEGIN, END, card, merge
 from pipeline.release import plan, verify
 from pipeline.release.errors import find_endpoint
@@ -19,6 +20,7 @@ from pipeline.release.hub import Remote, Served
 from pipeline.release.plan import make_plan, require_release_tag, require_servable
 from pipeline.release.quality import Quality
 from pipeline.store import Run
+from tests.pipeline.factories import make_episode, write_run
 
 
 def served(file: File, *, large: bool) -> Served:
@@ -131,3 +133,17 @@ def test_the_endpoint_is_what_is_asked_for_now(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1/")
     assert find_endpoint(None) == "http://127.0.0.1:1"
     assert find_endpoint("https://hub.example/") == "https://hub.example"
+
+
+def test_the_card_tells_within_which_ranges_was_drawn(tmp_path: Path) -> None:
+    episodes = [make_episode("peg_round_8mm", attempt) for attempt in range(3)]
+    run = write_run(tmp_path / "run", episodes)
+    for folder, warmth in zip(run.folders(), (0.25, -0.5, 0.125), strict=True):
+        look = {"name": "plain", "sensor": {"gain": warmth}, "draws": {"warmth": warmth, "shade": 1.0}}
+        (folder / "plain.json").write_text(json.dumps({"settings": {"renderer": "mujoco", "look": look}}))
+    text = card(export(run.root, tmp_path / "dataset").root)
+    rows = {line.split(" | ")[0].strip("| `"): line for line in text.splitlines() if line.startswith("| `")}
+    drawn = [episode.draws["start"]["held_x_m"] for episode in episodes]
+    assert rows["start.held_x_m"] == f"| `start.held_x_m` | {min(drawn):.4g} | {max(drawn):.4g} |"
+    assert rows["look.warmth"] == "| `look.warmth` | -0.5 | 0.25 |"
+    assert not {"look.shade", "look.sensor.gain", "competence.grasp_dwell_steps"} & rows.keys()
