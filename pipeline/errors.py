@@ -7,3 +7,7 @@ class UserError(Exception):
 
 class DamagedEpisode(UserError):
     """An episode folder that does not read back as what was committed."""
+
+
+class DiskFull(UserError):
+    """There is no space left where something must be written."""

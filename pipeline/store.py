@@ -5,6 +5,7 @@ Layout of a run folder::
     run.json                             what the run is (run seed, engine); guards against mixing runs
     episodes/<task>/<episode id>/        episode.json, frames.parquet, later <look>.<camera>.mp4
     quarantine/                          episode folders that did not read back as committed
+    quarantine/seeds/<episode id>.json   attempts that hang the simulator, and are not tried again
 """
 
 import errno
@@ -25,12 +26,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.errors import DamagedEpisode, UserError
+from pipeline.errors import DamagedEpisode, DiskFull, UserError
 from pipeline.schema import FEATURES, Feature, body_feature
 
 SCHEMA = 1
 
 _REMEDY = "`demomill record` again puts it aside and replaces it"
+
+HUNG = "hung"
+"""Reason of an attempt that failed because the simulator hung."""
 
 LOCK_PATIENCE_S = 5.0
 """How long a run's lock is waited for: the workers of a run that was just killed need a moment to die."""
@@ -196,7 +200,7 @@ class Run:
         final = self.folder(episode.task, episode.id)
         with explain_os_errors(self.root):
             final.parent.mkdir(parents=True, exist_ok=True)
-            staging = Path(tempfile.mkdtemp(prefix=".staging-", dir=self.root))
+            staging = Path(tempfile.mkdtemp(prefix=f".staging-{episode.id}-", dir=self.root))
             try:
                 _write_frames(staging / "frames.parquet", episode)
                 (staging / "episode.json").write_text(json.dumps(_to_json(episode), indent=2, allow_nan=False) + "\n")
@@ -210,9 +214,9 @@ class Run:
                 shutil.rmtree(staging, ignore_errors=True)
         return final
 
-    def clear_staging(self) -> None:
-        """Remove what a killed writer left behind; call it while holding the lock."""
-        for path in self.root.glob(".staging-*"):
+    def clear_staging(self, episode: str) -> None:
+        """Remove what a killed writer of an episode left behind; call it while holding the lock of its attempt."""
+        for path in self.root.glob(f".staging-{episode}-*"):
             shutil.rmtree(path, ignore_errors=True)
 
     def quarantine(self, folder: Path) -> Path:
@@ -224,6 +228,30 @@ class Run:
             n += 1
             target = target.with_name(f"{folder.name}.{n}")
         return folder.rename(target)
+
+    def quarantine_seed(self, task: str, run_seed: int, attempt: int, why: str) -> Path:
+        """Note that an attempt hangs the simulator, so that it is not tried again; returns the note."""
+        name = episode_id(task, run_seed, attempt)
+        note = {"id": name, "task": task, "run_seed": run_seed, "attempt": attempt, "reason": HUNG, "evidence": why}
+        path = self.root / "quarantine" / "seeds" / f"{name}.json"
+        with explain_os_errors(self.root):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, json.dumps(note, indent=2) + "\n")
+        return path
+
+    def hung(self) -> dict[str, dict[str, Any]]:
+        """Attempts that hang the simulator, by episode id: ``id, task, run_seed, attempt, reason, evidence``.
+
+        Raises:
+            UserError: if a note is not readable.
+        """
+        notes = {}
+        for path in sorted(self.root.glob("quarantine/seeds/*.json")):
+            try:
+                notes[path.stem] = dict(json.loads(path.read_text()))
+            except (OSError, ValueError, TypeError) as error:
+                raise UserError(f"{path}: not readable ({error}); delete it to try this attempt again") from None
+        return notes
 
 
 def _acquired(handle: int) -> bool:
@@ -258,6 +286,15 @@ def read_episode(folder: Path) -> Episode:
     if found != meta["content_hash"]:
         raise DamagedEpisode(f"{folder}: not what was committed, by its content hash; {_REMEDY}")
     return episode
+
+
+def is_sound(folder: Path) -> bool:
+    """Whether an episode is there and reads back as it was committed."""
+    try:
+        read_episode(folder)
+    except DamagedEpisode:
+        return False
+    return True
 
 
 def read_meta(folder: Path) -> dict[str, Any]:
@@ -325,7 +362,7 @@ def explain_os_errors(where: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise UserError(f"{where}: no space left; free some and run the same command again to go on") from None
+            raise DiskFull(f"{where}: no space left; free some and run the same command again to go on") from None
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EEXIST):
             raise UserError(f"{where}: cannot be written ({error.strerror}); choose another folder") from None
         raise

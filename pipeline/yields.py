@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from scipy.stats import binomtest
 
@@ -38,23 +39,27 @@ class TaskYield:
 
 def task_yields(recorded: Recorded) -> tuple[TaskYield, ...]:
     """Yield of each task of a recording, in the order of its request."""
-    by_task = defaultdict(list)
+    by_task = defaultdict[str, list[Mapping[str, Any]]](list)
     for meta in recorded.episodes:
         by_task[meta["task"]].append(meta)
+    for note in recorded.hung:
+        by_task[note["task"]]
     yields = []
     for task, metas in by_task.items():
+        hung = [note for note in recorded.hung if note["task"] == task]
+        attempted = len(metas) + len(hung)
         wins = [meta for meta in metas if meta["outcome"] == "success"]
-        interval = binomtest(len(wins), len(metas)).proportion_ci(CONFIDENCE, method="wilson")
+        interval = binomtest(len(wins), attempted).proportion_ci(CONFIDENCE, method="wilson")
         tried, won = (Counter(meta["env_index"] for meta in group) for group in (metas, wins))
         yields.append(
             TaskYield(
                 task=task,
-                attempted=len(metas),
+                attempted=attempted,
                 succeeded=len(wins),
-                success_rate=len(wins) / len(metas),
+                success_rate=len(wins) / attempted,
                 wilson_low=float(interval.low),
                 wilson_high=float(interval.high),
-                by_reason=dict(Counter(meta["reason"] for meta in metas if meta["reason"]).most_common()),
+                by_reason=dict(Counter(meta["reason"] for meta in (*metas, *hung) if meta["reason"]).most_common()),
                 by_env_index={i: {"attempted": tried[i], "succeeded": won[i]} for i in sorted(tried)},
                 seconds_per_episode=recorded.seconds_per_episode.get(task),
             )

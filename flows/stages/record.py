@@ -8,8 +8,9 @@ from flows.reporter import REPORTER
 from pipeline.doctor import WORKER_GIB, memory_gib
 from pipeline.engine import Engine, choose_engine
 from pipeline.export.whole import require_replaceable
-from pipeline.record import Progress, Recorded, Request
+from pipeline.record import Recorded, Request
 from pipeline.record import record as record_attempts
+from pipeline.shards import Progress
 from pipeline.store import Run, episode_id, explain_os_errors
 
 
@@ -54,7 +55,7 @@ def record(request: Request) -> Recorded:
     for task in request.tasks:
         folders = [
             request.root / "episodes" / task / episode_id(task, request.run_seed, attempt)
-            for attempt in range(request.episodes)
+            for attempt in request.attempts
         ]
         there = sum(folder.is_dir() for folder in folders)
         reporter.begin(task, request.episodes, there)
@@ -62,12 +63,11 @@ def record(request: Request) -> Recorded:
             reporter.advance(task, 0, "waiting for the simulator")
 
     def listen(event: Progress) -> None:
-        if event.kind == "note":
+        if event.kind in ("note", "damaged", "hung"):
             reporter.say(event.text)
-            reporter.advance(event.task, -1)
-            return
         failed[event.task] += event.outcome == "failure"
-        reporter.advance(event.task, event.kind == "episode", f"{failed[event.task]} failed")
+        steps = {"episode": 1, "hung": 1, "damaged": -1}.get(event.kind, 0)
+        reporter.advance(event.task, steps, f"{failed[event.task]} failed")
 
     return record_attempts(request, listen)
 

@@ -95,7 +95,10 @@ def record(
     summary = recorded.to_dict()
     news = f"{recorded.new} new" if recorded.new else f"nothing to do: all {summary['attempted']} episodes are there"
     show(
-        summary, as_json, recorded_table(success_by_task(recorded.episodes)), f"{out}: {news}. Next: demomill qc {out}"
+        summary,
+        as_json,
+        recorded_table(success_by_task((*recorded.episodes, *recorded.hung))),
+        f"{out}: {news}. Next: demomill qc {out}",
     )
 
 

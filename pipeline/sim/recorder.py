@@ -63,6 +63,7 @@ def record(
     attempts: Sequence[int],
     commit: Callable[[Episode], None],
     extra_draws: Mapping[str, Any] | None = None,
+    beat: Callable[[Sequence[int]], None] = lambda _: None,
 ) -> None:
     """Record attempts, each env taking the next one when it is free.
 
@@ -74,8 +75,9 @@ def record(
         attempts: numbers of the attempts to make.
         commit: called with every finished episode, successful or not.
         extra_draws: recorded among the draws (faults of negative controls).
+        beat: called before every reset and every control step with the attempts that are under way.
     """
-    recorder = _Recorder(cell, expert, engine, run_seed, list(attempts), extra_draws or {})
+    recorder = _Recorder(cell, expert, engine, run_seed, list(attempts), extra_draws or {}, beat)
     while recorder.busy:
         for episode in recorder.advance():
             commit(episode)
@@ -90,10 +92,12 @@ class _Recorder:
         run_seed: int,
         attempts: list[int],
         extra_draws: Mapping[str, Any],
+        beat: Callable[[Sequence[int]], None] = lambda _: None,
     ) -> None:
         self._cell, self._expert, self._engine = cell, expert, engine
         self._task: Task = cell.task
         self._run_seed, self._waiting, self._extra = run_seed, attempts, extra_draws
+        self._beat = beat
         self._running: list[_Running | None] = [None] * cell.num_envs
         self._judge = Judge(cell.task, cell.num_envs)
         self._history: list[_Step] = []
@@ -106,6 +110,9 @@ class _Recorder:
     def busy(self) -> bool:
         return any(running is not None for running in self._running)
 
+    def _tell(self) -> None:
+        self._beat([running.attempt for running in self._running if running is not None])
+
     def _fill(self, env_ids: list[int]) -> Observation:
         """Start waiting attempts in free envs; envs without one stop being simulated."""
         starting = env_ids[: len(self._waiting)]
@@ -116,6 +123,7 @@ class _Recorder:
             seed = episode_seed(self._run_seed, self._task.id, attempt)
             draws = draw_episode(seed, self._task.family, self._task.start_ranges, self._task.competence_ranges)
             self._running[env_id] = _Running(attempt, seed, draws, self._now, 0.0)
+        self._tell()
         self._cell.set_active([running is not None for running in self._running])
         drawn = [running.draws for i in starting if (running := self._running[i])]
         if starting:
@@ -136,6 +144,7 @@ class _Recorder:
 
     def advance(self) -> list[Episode]:
         """One control step of every env; returns the episodes that ended with it."""
+        self._tell()
         before = self._observation
         action = self._expert.act(before.view)
         command = self._cell.step(action, before)

@@ -1,24 +1,30 @@
 """Worker process: record one shard of a task. Run as ``python -m pipeline.sim.worker SHARD.json EVENTS_FD``.
 
-It writes one JSON line per event to the file descriptor: ``ready``, ``episode`` (committed), ``error``, ``done`` (with
-the CPU time of all its threads since it was ready, ``core_seconds``).
+It writes one JSON line per event to the file descriptor: ``ready``; ``beat`` (the attempts that it is at, whenever they
+change and every second); ``episode`` (committed); ``error`` (a message and a :class:`pipeline.watch.State`);
+``done`` (with the CPU time of all its threads since it was ready, ``core_seconds``).
 """
 
 import json
 import os
 import sys
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from experts.contract import Handicap
 from pipeline.assets.cache import cache_dir
 from pipeline.engine import Engine
-from pipeline.errors import UserError
+from pipeline.errors import DiskFull, UserError
 from pipeline.faults import Fault
 from pipeline.process import die_with_parent
 from pipeline.store import Episode, Run
 from pipeline.tasks import get_task
+
+BEAT_S = 1.0
+
+OUT_OF_MEMORY = "the worker ran out of memory; take fewer --num-envs or --workers, then run the same command again"
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,10 @@ def main(argv: list[str]) -> int:
         try:
             core_seconds = _record(shard, tell)
         except UserError as error:
-            tell("error", message=str(error))
+            tell("error", message=str(error), state="disk full" if isinstance(error, DiskFull) else "refused")
+            return 2
+        except MemoryError:
+            tell("error", message=f"{shard.task}: {OUT_OF_MEMORY}", state="out of memory")
             return 2
         tell("done", core_seconds=core_seconds)
     return 0
@@ -92,14 +101,27 @@ def _record(shard: Shard, tell: Any) -> float:
 
     def commit(episode: Episode) -> None:
         run.commit(episode)
-        tell("episode", id=episode.id, outcome=episode.outcome, reason=episode.reason, length=episode.length)
+        tell("episode", attempt=episode.attempt, outcome=episode.outcome, reason=episode.reason)
 
     with open_cell(task, shard.num_envs, shard.engine, shard.fault) as cell:
         tell("ready")
         start = time.process_time()
         expert = make_expert(task, shard.num_envs, shard.handicap)
-        record(cell, expert, shard.engine, shard.run_seed, shard.attempts, commit, extra)
+        record(cell, expert, shard.engine, shard.run_seed, shard.attempts, commit, extra, _beats(tell))
         return time.process_time() - start
+
+
+def _beats(tell: Callable[..., None]) -> Callable[[Sequence[int]], None]:
+    told, when = list[int](), 0.0
+
+    def beat(attempts: Sequence[int]) -> None:
+        nonlocal told, when
+        now = time.monotonic()
+        if list(attempts) != told or now - when >= BEAT_S:
+            told, when = list(attempts), now
+            tell("beat", attempts=told)
+
+    return beat
 
 
 if __name__ == "__main__":

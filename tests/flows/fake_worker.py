@@ -4,15 +4,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from pipeline.record import Listener, Progress
 from pipeline.render.look import PLAIN
 from pipeline.render.scene import build_scene
 from pipeline.sim.worker import Shard
 from pipeline.store import Episode, Run
 from pipeline.tasks import get_task
+from pipeline.watch import State, Watched
 from tests.pipeline.factories import make_episode
 
 ATTEMPTS_A_FAILURE = 3
@@ -20,27 +21,29 @@ ATTEMPTS_A_FAILURE = 3
 ROWS = 15
 
 
-def fake_worker(make: Callable[..., Episode], dies_after: int | None = None) -> Callable[[Shard, int, Listener], float]:
-    """Stand-in for :func:`pipeline.record.run_shard`.
+def fake_worker(make: Callable[..., Episode], dies_after: int | None = None) -> Callable[..., Watched]:
+    """Stand-in for :func:`pipeline.watch.watch`.
 
     Args:
         make: takes what :func:`tests.pipeline.factories.make_episode` takes.
         dies_after: raise an interrupt in place of the next episode after so many.
     """
 
-    def run_shard(shard: Shard, lock: int, listen: Listener) -> float:
+    def watch(
+        shard: Shard, lock: int, log: Path, listen: Callable[[dict[str, Any]], None], silence_s: float
+    ) -> Watched:
         print("noise of a library")
-        listen(Progress("ready", shard.task))
+        listen({"event": "ready"})
         for number, attempt in enumerate(shard.attempts):
             if number == dies_after:
                 raise KeyboardInterrupt
             reason = "dropped" if attempt % ATTEMPTS_A_FAILURE == ATTEMPTS_A_FAILURE - 1 else None
             episode = make(shard.task, attempt, run_seed=shard.run_seed, reason=reason)
             Run(Path(shard.root)).commit(episode)
-            listen(Progress("episode", shard.task, episode.reason or "", episode.outcome))
-        return 1.5 * len(shard.attempts)
+            listen({"event": "episode", "reason": episode.reason, "outcome": episode.outcome})
+        return Watched(State.DONE, shard.attempts, (), 1.5 * len(shard.attempts))
 
-    return run_shard
+    return watch
 
 
 def renderable(*arguments: object, **options: object) -> Episode:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from flows.server import prefect_server
-from pipeline import record as recording
+from pipeline import shards
 from pipeline.cli import run
 from pipeline.errors import UserError
 from tests.flows.fake_worker import ROWS, fake_worker, renderable
@@ -50,10 +50,10 @@ def made(tmp_path_factory, server):
     """A run that was interrupted while it recorded, then went on to the end."""
     out = tmp_path_factory.mktemp("generate") / "run"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(recording, "run_shard", fake_worker(renderable, dies_after=2))
+        patch.setattr(shards, "watch", fake_worker(renderable, dies_after=2))
         assert run(command(out)) == 130
         assert 0 < len(list(out.glob("episodes/*/*"))) < len(TASKS) * EPISODES
-        patch.setattr(recording, "run_shard", fake_worker(renderable))
+        patch.setattr(shards, "watch", fake_worker(renderable))
         assert run(command(out)) == 0
     return out
 
@@ -89,7 +89,7 @@ def test_second_run_does_nothing_and_says_so(made, monkeypatch, capfd):
         raise AssertionError("there is nothing to record")
 
     before = stamps(made / "episodes"), stamps(made / "dataset"), (made / "summary.json").stat().st_mtime_ns
-    monkeypatch.setattr(recording, "run_shard", must_not_record)
+    monkeypatch.setattr(shards, "watch", must_not_record)
     assert run(command(made)) == 0
     assert "nothing to do" in capfd.readouterr().out
     assert before == (stamps(made / "episodes"), stamps(made / "dataset"), (made / "summary.json").stat().st_mtime_ns)
@@ -115,7 +115,7 @@ def test_stage_that_fails_is_one_line(made, tmp_path, monkeypatch, capfd):
     def full(*_: object) -> None:
         raise UserError("no space left")
 
-    monkeypatch.setattr(recording, "run_shard", full)
+    monkeypatch.setattr(shards, "watch", full)
     assert run(command(tmp_path / "run")) == 2
     assert capfd.readouterr().err.splitlines()[-1] == "demomill: no space left"
 

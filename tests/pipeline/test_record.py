@@ -1,9 +1,6 @@
 """Requests, resuming and failing workers, with a worker that hands in ready-made episodes."""
 
-import stat
-import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,69 +9,16 @@ from experts.contract import Handicap
 from pipeline.engine import Engine
 from pipeline.errors import UserError
 from pipeline.faults import Fault
-from pipeline.record import MAX_SEED, Progress, Recorded, Request, record, success_by_task
+from pipeline.record import MAX_SEED, Recorded, Request, record, success_by_task
+from pipeline.shards import Progress
 from pipeline.sim.worker import Shard
 from pipeline.store import Run, read_episode
-from tests.pipeline.factories import make_episode
-
-TASKS = ("peg_round_8mm", "peg_round_4mm")
-
-WORKER = """#!{python}
-import json, os, shutil, sys
-from pathlib import Path
-
-assert sys.argv[1:4] == ["-P", "-m", "pipeline.sim.worker"]
-shard = json.loads(sys.argv[4])
-print("simulating", shard["task"])
-with os.fdopen(int(sys.argv[5]), "w", buffering=1) as events:
-    tell = lambda event, **fields: events.write(json.dumps({{"event": event, **fields}}) + "\\n")
-    if message := os.environ.get("FAKE_ERROR"):
-        tell("error", message=message)
-        sys.exit(2)
-    tell("ready")
-    for number, attempt in enumerate(shard["attempts"]):
-        if number == int(os.environ.get("FAKE_CRASH_AFTER", -1)):
-            os.kill(os.getpid(), 9)
-        name = f"episodes/{{shard['task']}}/{{shard['task']}}-s{{shard['run_seed']}}-{{attempt:05d}}"
-        shutil.copytree(Path({studio!r}, name), Path(shard["root"], name))
-        meta = json.loads(Path({studio!r}, name, "episode.json").read_text())
-        tell("episode", **{{key: meta[key] for key in ("id", "outcome", "reason", "length")}})
-    tell("done", core_seconds=2.0)
-"""
-
-
-@pytest.fixture(scope="module")
-def studio(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The episodes that fake workers hand in; every fourth attempt is a failure."""
-    run = Run.open(tmp_path_factory.mktemp("record") / "studio", {})
-    for task in TASKS:
-        for attempt in range(8):
-            reason = "missed_grasp" if attempt % 4 == 3 else None
-            run.commit(make_episode(task, attempt, run_seed=3, reason=reason, length=12))
-    return run.root
+from tests.pipeline.conftest import TASKS
 
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipeline.store.LOCK_PATIENCE_S", 0.1)
-
-
-@pytest.fixture
-def fake_worker(studio: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers are started with an interpreter that runs :data:`WORKER` whatever it is asked to."""
-    script = tmp_path / "worker"
-    script.write_text(WORKER.format(python=sys.executable, studio=str(studio)))
-    script.chmod(script.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setattr(sys, "executable", str(script))
-
-
-@pytest.fixture
-def request_of(tmp_path: Path) -> Callable[..., Request]:
-    def make(**changes: object) -> Request:
-        request = Request(tmp_path / "run", TASKS, 5, run_seed=3, engine=Engine())
-        return replace(request, **changes)  # type: ignore[arg-type]
-
-    return make
 
 
 def hashes(recorded: Recorded) -> list[str]:
@@ -185,7 +129,7 @@ def test_a_damaged_episode_is_put_aside_and_recorded_again(request_of: Callable[
     again = record(request_of(), heard.append)
     assert again.new == 1
     assert hashes(again) == hashes(first)
-    assert [event.kind for event in heard if event.text] == ["note"]
+    assert [event.kind for event in heard if event.text] == ["damaged"]
     assert folder.name in heard[0].text
     assert (tmp_path / "run" / "quarantine" / folder.name / "frames.parquet").read_bytes() == b"PAR1"
     read_episode(folder)
@@ -209,8 +153,8 @@ def test_a_second_writer_is_refused(request_of: Callable[..., Request]) -> None:
 @pytest.mark.usefixtures("fake_worker")
 def test_leftovers_of_a_killed_writer_are_removed(request_of: Callable[..., Request], tmp_path: Path) -> None:
     run = Run.open(tmp_path / "run", request_of().recipe)
-    (run.root / ".staging-abc").mkdir()
-    (run.root / ".staging-abc" / "frames.parquet").write_bytes(b"half")
+    (run.root / ".staging-peg_round_8mm-s3-00002-abc").mkdir()
+    (run.root / ".staging-peg_round_8mm-s3-00002-abc" / "frames.parquet").write_bytes(b"half")
     record(request_of())
     assert not list(run.root.glob(".staging-*"))
 
@@ -226,7 +170,7 @@ def test_what_a_worker_prints_is_kept_in_its_log(
     request_of: Callable[..., Request], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     record(request_of())
-    assert "simulating peg_round_4mm" in (tmp_path / "run" / "logs" / "peg_round_4mm.log").read_text()
+    assert "simulating peg_round_4mm" in (tmp_path / "run" / "logs" / "peg_round_4mm-00000.log").read_text()
     assert capfd.readouterr() == ("", "")
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from pipeline.errors import DamagedEpisode, UserError
 from pipeline.schema import BY_KEY, FEATURES
-from pipeline.store import Episode, Run, canonical_json, read_episode, read_meta, write_atomically
+from pipeline.store import Episode, Run, canonical_json, episode_id, read_episode, read_meta, write_atomically
 from tests.pipeline.factories import make_episode
 
 RECIPE = {"run_seed": 7, "engine": {"device": "cpu"}}
@@ -168,7 +168,8 @@ def test_a_kill_at_any_file_operation_leaves_whole_episodes(tmp_path: Path) -> N
         run = Run(tmp_path / str(last))
         found.append([read_episode(folder).attempt for folder in run.folders()])
         with run.lock():
-            run.clear_staging()
+            for attempt in (0, 1):
+                run.clear_staging(episode_id("peg_round_8mm", 7, attempt))
         assert files(run.root) == {"run.json", "episodes", ".lock"}
     assert found[0] == [0]
     assert found[-1] == [0, 1]

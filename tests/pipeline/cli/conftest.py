@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import record as recording
+from pipeline import shards
 from pipeline.cli import run
 from tests.flows.fake_worker import fake_worker
 from tests.pipeline.factories import make_episode
@@ -41,4 +41,4 @@ def demomill(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
 
 @pytest.fixture
 def no_simulator(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recording, "run_shard", fake_worker(make_episode))
+    monkeypatch.setattr(shards, "watch", fake_worker(make_episode))

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from experts import EXPERTS
-from pipeline import record as recording
+from pipeline import shards
 from pipeline.doctor import CHECKS
 from pipeline.store import episode_id
 from pipeline.tasks import CATALOGUE
@@ -153,12 +153,12 @@ def test_yield_measures_every_task_with_an_expert(demomill, no_simulator, tmp_pa
 
 def test_interrupted_yield_keeps_what_it_has(demomill, monkeypatch, tmp_path):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(recording, "run_shard", fake_worker(make_episode, dies_after=2))
+    monkeypatch.setattr(shards, "watch", fake_worker(make_episode, dies_after=2))
     answer = demomill(*YIELD)
     assert answer.code == 130
     (root,) = tmp_path.iterdir()
     assert f"--out {root}" in answer.err
-    monkeypatch.setattr(recording, "run_shard", fake_worker(make_episode))
+    monkeypatch.setattr(shards, "watch", fake_worker(make_episode))
     assert json.loads(demomill(*YIELD, "--out", root, "--json").out)["tasks"][0]["attempted"] == 8
 
 
@@ -200,7 +200,7 @@ def test_interrupted_command_says_that_it_can_go_on(demomill, monkeypatch, tmp_p
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(recording, "run_shard", interrupted)
+    monkeypatch.setattr(shards, "watch", interrupted)
     answer = demomill("record", "--task", "peg_round_8mm", "--out", tmp_path / "run")
     assert answer.code == 130
     assert "same command" in answer.err.splitlines()[-1]
