@@ -20,19 +20,23 @@ AIMS_S = {"peg_round": 2.0, "peg_square": 2.0, "gear": 5.0, "nut": 40.0}
 
 @dataclass(frozen=True)
 class Line:
-    """One measurement; ``aim`` is the least (or, where ``most``, the largest) value that we want."""
+    """One measurement, or None; ``aim`` is the least (or, where ``most``, the largest) value that we want."""
 
     what: str
-    value: float
+    value: float | None
     unit: str
     aim: float
     most: bool = False
     detail: str = ""
 
     @property
-    def met(self) -> bool:
-        """Whether the aim is met."""
-        return self.value <= self.aim if self.most else self.value >= self.aim
+    def cells(self) -> tuple[str, str, str, str, str]:
+        """What, value, aim, whether it is met, and where the value comes from."""
+        aim = f"{'<=' if self.most else '>='} {self.aim:g} {self.unit}"
+        if self.value is None:
+            return self.what, "-", aim, "-", self.detail
+        met = self.value <= self.aim if self.most else self.value >= self.aim
+        return self.what, f"{self.value:.3g} {self.unit}", aim, "yes" if met else "no", self.detail
 
 
 def main() -> None:
@@ -61,8 +65,7 @@ def main() -> None:
         table.add_column(heading, overflow="fold")
     simulated = [*_stepping(native, stock), *_episodes(episodes), *_rendering(images)]
     for line in [*simulated, *_exporting(exported), *_quality(quality), *_detection(defects)]:
-        aim = f"{'<=' if line.most else '>='} {line.aim:g} {line.unit}"
-        table.add_row(line.what, f"{line.value:.3g} {line.unit}", aim, "yes" if line.met else "no", line.detail)
+        table.add_row(*line.cells)
     Console(width=130).print(table)
 
 
@@ -146,8 +149,10 @@ def _quality(quality: dict[str, Any]) -> list[Line]:
         Line("peak memory of quality control", ours["peak_gb"], "GB", 1, most=True, detail=size),
     ]
     for peer, cost in quality["peers"].items():
-        ratio = float("nan") if isinstance(cost, str) else cost["wall_s"] / ours["wall_s"]
-        detail = cost if isinstance(cost, str) else f"{cost['wall_s']:.1f} s, {cost['peak_gb']:.1f} GB"
+        ratio = None if isinstance(cost, str) else cost["wall_s"] / ours["wall_s"]
+        detail = (
+            cost if isinstance(cost, str) else f"{cost['wall_s']:.1f} s, {cost['peak_gb']:.1f} GB, exit {cost['code']}"
+        )
         lines.append(Line(f"{peer}, against quality control", ratio, "x", 1, detail=detail))
     return lines
 
