@@ -1,7 +1,7 @@
 """Record one shard, from any thread or process on the machine: locked, watched, and hung seeds put aside."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from pipeline.locks import lock_attempts
@@ -96,7 +96,9 @@ def record_shard(shard: Shard, listen: Listener = lambda _: None, silence_s: flo
                     ended = attend(rest, shard.num_envs)
         finally:
             _clear(run, shard)
-    return ShardReport(shard.task, shard.attempts, new, tuple(hung), seconds, ended.state, ended.problem)
+    report = ShardReport(shard.task, shard.attempts, new, tuple(hung), seconds, ended.state, ended.problem)
+    run.note_shard(asdict(report))
+    return report
 
 
 _DONE = Watched(State.DONE, (), ())

@@ -5,6 +5,7 @@ Layout of a run folder::
     run.json                             what the run is (run seed, engine); guards against mixing runs
     episodes/<task>/<episode id>/        episode.json, frames.parquet, later <look>.<camera>.mp4
     quarantine/                          episode folders that did not read back as committed
+    shards.jsonl                         what became of each shard
     quarantine/seeds/<episode id>.json   attempts that hang the simulator, and are not tried again
 """
 
@@ -17,7 +18,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -252,6 +253,19 @@ class Run:
             except (OSError, ValueError, TypeError) as error:
                 raise UserError(f"{path}: not readable ({error}); delete it to try this attempt again") from None
         return notes
+
+    def note_shard(self, report: Mapping[str, Any]) -> None:
+        """Add what became of a shard to ``shards.jsonl``, on a line of its own, in one write."""
+        with explain_os_errors(self.root), (self.root / "shards.jsonl").open("a") as lines:
+            lines.write("\n" + canonical_json(report) + "\n")
+
+    def shard_reports(self) -> list[dict[str, Any]]:
+        """What became of the shards that ended, in that order; a line that a crash cut off is left out."""
+        path, reports = self.root / "shards.jsonl", []
+        for line in path.read_text().splitlines() if path.exists() else ():
+            with suppress(ValueError):
+                reports.append(dict(json.loads(line)))
+        return reports
 
 
 def _acquired(handle: int) -> bool:

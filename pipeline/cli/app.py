@@ -1,6 +1,6 @@
 """The commands and their options. Whatever takes time to import is imported by the command that needs it."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -74,6 +74,7 @@ def record(
     task: Tasks,
     out: Annotated[Path, typer.Option(help="Run folder; made if it is missing, completed if it is there.")],
     episodes: Annotated[int, typer.Option(help="Attempts of each task.")] = 64,
+    attempt: Annotated[int | None, typer.Option(help="Make only the attempt of this number, from 0.")] = None,
     num_envs: NumEnvs = 16,
     seed: Seed = 0,
     device: Device = "auto",
@@ -89,9 +90,12 @@ def record(
         from flows.stages import record as stage
         from pipeline.record import success_by_task
 
-        recorded = stage.record(
-            stage.request(out, task, episodes, seed, num_envs=num_envs, device=device, workers=workers, threads=threads)
+        wanted = stage.request(
+            out, task, episodes, seed, num_envs=num_envs, device=device, workers=workers, threads=threads
         )
+        if attempt is not None:
+            wanted = replace(wanted, episodes=1, first_attempt=attempt)
+        recorded = stage.record(wanted)
     summary = recorded.to_dict()
     news = f"{recorded.new} new" if recorded.new else f"nothing to do: all {summary['attempted']} episodes are there"
     show(
@@ -383,6 +387,25 @@ def generate(
 
             summary = flow(str(out), str(dataset), tasks, episodes, seed, num_envs, device, workers)
     show(summary, as_json, *summary_parts(summary))
+
+
+@app.command(epilog="Example: demomill manifest out/run --check")
+def manifest(
+    run: RunFolder,
+    check: Annotated[bool, typer.Option("--check", help="Compare the run with its manifest; write nothing.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Write down what made a run and the hash of every file, or check them. Exit code 1 if something differs."""
+    from pipeline.cli.terminal import show, working
+
+    with working():
+        from pipeline.manifest import check_manifest, write_manifest
+
+        found = check_manifest(run) if check else []
+        path = run / "manifest.json" if check else write_manifest(run)
+    said = "\n".join(found) or (f"{path}: every file is as it was" if check else f"{path}: written")
+    show({"manifest": str(path), "findings": found}, as_json, said)
+    raise typer.Exit(1 if found else 0)
 
 
 @app.command(epilog="Example: demomill doctor")

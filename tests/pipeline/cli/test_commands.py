@@ -220,3 +220,17 @@ def test_doctor_exits_with_1_and_a_remedy_if_something_is_missing(demomill, tmp_
     answer = demomill("doctor")
     assert answer.code == 1
     assert "DEMOMILL_CACHE" in answer.out
+
+
+def test_one_attempt_is_recorded_and_the_manifest_notices_changes(demomill, no_simulator, tmp_path):
+    command = ("record", "--task", "peg_round_8mm", "--attempt", "4", "--out", tmp_path, "--json")
+    assert [each["id"] for each in json.loads(demomill(*command).out)["episodes"]] == [
+        episode_id("peg_round_8mm", 0, 4)
+    ]
+    refused = demomill("record", "--task", "peg_round_8mm", "--attempt", "-1", "--out", tmp_path / "other")
+    assert (refused.code, "--attempt is -1" in refused.err) == (2, True)
+    assert demomill("manifest", tmp_path).code == 0
+    assert demomill("manifest", tmp_path, "--check").code == 0
+    (tmp_path / "run.json").write_text((tmp_path / "run.json").read_text() + " ")
+    answer = demomill("manifest", tmp_path, "--check")
+    assert (answer.code, "run.json: holds other bytes" in answer.out) == (1, True)
