@@ -198,10 +198,20 @@ class Damaged:
 
 
 @dataclass(frozen=True)
+class Unrecorded:
+    """An attempt that left no episode, and the reason it counts as failed by."""
+
+    id: str
+    task: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class EpisodeSet:
     """Every episode of a run or dataset, in order, and every folder that could not be read: none is left out.
 
     Attributes:
+        unrecorded: attempts that hang the simulator.
         findings: what is wrong with files and rows, the fatal first.
         fps: rows a second.
         videos: file, first and last second of each episode's video, by camera and episode id.
@@ -209,6 +219,7 @@ class EpisodeSet:
 
     episodes: tuple[Episode, ...]
     damaged: tuple[Damaged, ...] = ()
+    unrecorded: tuple[Unrecorded, ...] = ()
     findings: tuple[Finding, ...] = ()
     fps: float = 15.0
     videos: Mapping[str, Mapping[str, tuple[str, float, float]]] = field(default_factory=dict, repr=False)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from qc.decisions import Decision, Decisions, apply_decisions, find_hash, read_decisions, write_decisions
 from qc.diversity import diversity
-from qc.episodes import Damaged, EpisodeSet
+from qc.episodes import Damaged, EpisodeSet, Unrecorded
 from qc.errors import QcError
 from qc.table import DROP, KEEP, REVIEW, accounting, read_verdicts, write_verdicts
 
@@ -88,11 +88,12 @@ class Folder:
         Raises:
             QcError: if the folder cannot be written.
         """
-        accounts, spread = accounting(table, found.damaged), diversity(found.episodes)
+        accounts, spread = accounting(table, found.damaged, found.unrecorded), diversity(found.episodes)
         tasks = [*(task for task in order if task in accounts), *(task for task in accounts if task not in order)]
         counted: dict[str, Any] = {
             "tasks": {task: asdict(accounts[task]) for task in tasks},
             "damaged": [asdict(damaged) for damaged in found.damaged],
+            "unrecorded": [asdict(attempt) for attempt in found.unrecorded],
             "diversity": {task: asdict(spread[task]) for task in tasks if task in spread},
             "findings": [asdict(finding) for finding in found.findings],
         }
@@ -136,7 +137,8 @@ class Folder:
     def _rule(self, table: pd.DataFrame, decisions: Decisions) -> None:
         ruled = apply_decisions(table, decisions)
         counted = json.loads(self.accounting.read_text())
-        accounts = accounting(ruled, [Damaged(**entry) for entry in counted["damaged"]])
+        damaged = [Damaged(**entry) for entry in counted["damaged"]]
+        accounts = accounting(ruled, damaged, [Unrecorded(**entry) for entry in counted["unrecorded"]])
         counted["tasks"] = {task: asdict(accounts[task]) for task in counted["tasks"]}
         write_decisions(self.decisions, decisions)
         write_verdicts(self.verdicts, ruled)

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from qc.episodes import Damaged
+from qc.episodes import Damaged, Unrecorded
 from qc.errors import QcError
 
 KEEP, DROP, REVIEW, NOT_ASSESSED = VERDICTS = ("keep", "drop", "review", "not_assessed")
@@ -89,30 +89,36 @@ def _dtype(kind: pa.DataType) -> str:
     return {pa.int64(): "Int64", pa.float64(): "float64"}.get(kind, "object")
 
 
-def accounting(table: pd.DataFrame, damaged: Iterable[Damaged] = ()) -> dict[str, Account]:
+def accounting(
+    table: pd.DataFrame, damaged: Iterable[Damaged] = (), unrecorded: Iterable[Unrecorded] = ()
+) -> dict[str, Account]:
     """Account of each task; an episode counts under the reason that decided, a failed attempt under its own.
 
     Args:
         table: verdicts, one row an episode.
         damaged: folders that could not be read.
+        unrecorded: attempts that left no episode; they count as failed.
 
     Raises:
         QcError: if the parts do not add up to what was generated.
     """
     lost = Counter(entry.task for entry in damaged)
+    absent = dict[str, Counter[str]]()
+    for attempt in unrecorded:
+        absent.setdefault(attempt.task, Counter())[attempt.reason] += 1
     decided = pd.Series([reasons[0] if len(reasons) else "" for reasons in table["reasons"]], table.index, dtype=object)
     failed = (table["verdict"] == DROP) & (decided == OUTCOME)
     accounts = {}
-    for task in sorted({*table["task"], *lost}):
+    for task in sorted({*table["task"], *lost, *absent}):
         mine = table["task"] == task
         counts = {v: mine & (table["verdict"] == v) & ~failed for v in VERDICTS}
         by_reason = {v: dict(sorted(Counter(decided[counts[v]]).items())) for v in (DROP, REVIEW)}
         account = Account(
-            generated=int(mine.sum()) + lost[task],
+            generated=int(mine.sum()) + lost[task] + absent.get(task, Counter()).total(),
             kept=int(counts[KEEP].sum()),
             dropped=by_reason[DROP],
             review=by_reason[REVIEW],
-            failed=dict(sorted(Counter(table.loc[mine & failed, "failure"]).items())),
+            failed=dict(sorted((Counter(table.loc[mine & failed, "failure"]) + absent.get(task, Counter())).items())),
             not_assessed=int(counts[NOT_ASSESSED].sum()),
             damaged=lost[task],
         )

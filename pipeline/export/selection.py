@@ -15,6 +15,7 @@ from pipeline.export.sources import require_videos
 from pipeline.render.cameras import DEFAULT_CAMERAS, require_cameras
 from pipeline.store import Run, read_meta
 from pipeline.tasks import CATALOGUE, Task, get_task
+from randomization.looks import PRESETS
 
 KEEP = "keep"
 NOT_ASSESSED = "not assessed"
@@ -55,6 +56,11 @@ class Choice:
             raise UserError("no look is chosen; give at least one")
         if not self.cameras and len(self.looks) > 1:
             raise UserError(f"looks are {', '.join(self.looks)}, but without pictures they are all alike; give one")
+        for look in self.looks:
+            if look in PRESETS:
+                raise UserError(
+                    f"the look {look!r} is drawn for each episode; give --look {look}-0, {look}-1 and so on"
+                )
         require_cameras(self.cameras)
         for task in (*(self.tasks or ()), *self.quota):
             get_task(task)

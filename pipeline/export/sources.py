@@ -7,6 +7,7 @@ from pathlib import Path
 from pipeline.errors import UserError
 from pipeline.schema import FPS
 from pipeline.video import probe
+from randomization.looks import PRESETS
 
 
 def require_videos(episodes: Sequence[tuple[Path, int, Mapping[str, Path]]], run: Path) -> None:
@@ -23,9 +24,10 @@ def require_videos(episodes: Sequence[tuple[Path, int, Mapping[str, Path]]], run
     """
     missing = [video for _, _, videos in episodes for video in videos.values() if not video.is_file()]
     if missing:
+        look, camera, _ = missing[0].name.split(".")
         raise UserError(
-            f"{missing[0].parent.name}: {missing[0].name} is missing ({len(missing)} videos in all); "
-            f"run `demomill render` on {run}, then export again"
+            f"{missing[0].parent.name}: {missing[0].name} is missing ({len(missing)} videos in all); run `demomill "
+            f"render {run} {_render_options(look)} --camera {camera}`, naming all cameras, then export again"
         )
     sizes: dict[tuple[int, int], Path] = {}
     for camera in episodes[0][2]:
@@ -52,3 +54,9 @@ def require_videos(episodes: Sequence[tuple[Path, int, Mapping[str, Path]]], run
                     f"{path}: encoded with other settings than {paths[0]}, so the two cannot be joined; render both "
                     "with the same settings"
                 )
+
+
+def _render_options(look: str) -> str:
+    """Options of ``demomill render`` that make a rendering of this name."""
+    preset, _, number = look.rpartition("-")
+    return f"--look {preset} --looks-per-episode {int(number) + 1}" if preset in PRESETS else f"--look {look}"

@@ -13,8 +13,11 @@ from pipeline.render.sidecar import video_path
 from pipeline.store import Run, explain_os_errors, read_meta
 from pipeline.video import read_frames
 
-COLUMNS = ("start", "grasp", "transport", "insert", "end")
+COLUMNS = ("start", "grasp", "transport", "assembly", "end")
 """``start`` and ``end`` are the first and last row; any other name is the middle of that phase."""
+
+ASSEMBLY = ("insert", "mesh", "thread")
+"""Phases, of pegs, gears and nuts, that the column ``assembly`` stands for."""
 
 _MARGIN_PX, _GAP_PX, _TITLE_PX, _HEADER_PX = 12, 4, 26, 30
 _PAPER, _INK, _QUIET = (255, 255, 255), (25, 28, 32), (110, 115, 122)
@@ -78,7 +81,8 @@ def contact_sheet(
 def _moment(meta: Mapping[str, Any], column: str) -> int | None:
     if column in ("start", "end"):
         return 0 if column == "start" else int(meta["length"]) - 1
-    spans = [span for span in meta["phase_spans"] if span["phase"] == column]
+    phases = ASSEMBLY if column == "assembly" else (column,)
+    spans = [span for span in meta["phase_spans"] if span["phase"] in phases]
     return (spans[-1]["start"] + spans[-1]["end"]) // 2 if spans else None
 
 

@@ -48,16 +48,15 @@ def read_lerobot(root: Path | str) -> EpisodeSet:
     rows, findings = _read_rows(root, wanted)
     findings += check_counts(meta, rows)
     if any(finding.fatal for finding in findings):
-        return EpisodeSet((), (), tuple(findings), meta.fps)
+        return EpisodeSet((), findings=tuple(findings), fps=meta.fps)
     of_episode, of_dataset = check_rows(rows, {name: meta.names(parts) for name, parts in wanted.items()}, meta.fps)
     episodes = _episodes(meta, rows, wanted)
     named = [(e, [replace(f, episode=e.id) for f in of_episode.get(e.index, ())]) for e in episodes]
     return EpisodeSet(
         tuple(replace(e, findings=tuple(mine)) for e, mine in named),
-        (),
-        (*findings, *of_dataset, *(f for _, mine in named for f in mine)),
-        meta.fps,
-        meta.videos([e.id for e in episodes]),
+        findings=(*findings, *of_dataset, *(f for _, mine in named for f in mine)),
+        fps=meta.fps,
+        videos=meta.videos([e.id for e in episodes]),
     )
 
 

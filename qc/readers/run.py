@@ -20,6 +20,7 @@ from qc.episodes import (
     Damaged,
     Episode,
     EpisodeSet,
+    Unrecorded,
 )
 from qc.errors import QcError
 from qc.readers.columns import to_array
@@ -40,7 +41,7 @@ def read_run(root: Path | str) -> EpisodeSet:
     A folder that is incomplete, unreadable or at odds with its own description becomes a :class:`Damaged` entry.
 
     Raises:
-        QcError: if ``root`` holds no run.
+        QcError: if ``root`` holds no run, or the note of an attempt that hangs the simulator is not readable.
     """
     root = Path(root)
     if not is_run(root):
@@ -57,7 +58,8 @@ def read_run(root: Path | str) -> EpisodeSet:
     for folder in sorted({(root / e.file).parent for e in episodes}):
         for video in sorted(folder.glob("*.*.mp4")):
             videos.setdefault(video.name.split(".")[-2], {})[folder.name] = (str(video), 0.0, float("inf"))
-    return EpisodeSet(tuple(sorted(episodes, key=lambda e: e.id)), tuple(damaged), videos=videos)
+    hung = tuple(_read_note(path) for path in sorted(root.glob("quarantine/seeds/*.json")))
+    return EpisodeSet(tuple(sorted(episodes, key=lambda e: e.id)), tuple(damaged), hung, videos=videos)
 
 
 def content_hash(meta: Mapping[str, Any], columns: Mapping[str, np.ndarray]) -> str:
@@ -76,6 +78,16 @@ def content_hash(meta: Mapping[str, Any], columns: Mapping[str, np.ndarray]) -> 
         digest.update(f"{feature['key']}:{feature['dtype']}:{shape}".encode())
         digest.update(values.tobytes())
     return digest.hexdigest()
+
+
+def _read_note(path: Path) -> Unrecorded:
+    try:
+        note = json.loads(path.read_bytes())
+        return Unrecorded(str(note["id"]), str(note["task"]), str(note["reason"]))
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise QcError(
+            f"{path}: not readable ({error}); delete it, then `demomill record` tries this attempt again"
+        ) from None
 
 
 def _read_episode(folder: Path, root: Path) -> Episode:

@@ -239,7 +239,7 @@ def test_an_unrendered_episode_is_named(small: tuple[Run, Path]) -> None:
     refused(
         run.root,
         out,
-        r"-00000: night\.front\.mp4 is missing \(4 videos in all\); run `demomill render`",
+        r"-00000: night\.front\.mp4 is missing \(4 videos in all\); run `demomill render .* --look night",
         choice=Choice(looks=("night",)),
     )
     (run.folders()[1] / "plain.wrist.mp4").unlink()

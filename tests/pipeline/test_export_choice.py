@@ -140,7 +140,12 @@ def test_the_cameras_of_a_choice_are_exported(tmp_path: Path) -> None:
         "observation.images.wrist",
     }
     assert verify(root, run.root).passed
-    refused(run, tmp_path / "more", r"plain\.exterior_2\.mp4 is missing", Choice(cameras=("exterior_2",)))
+    remedy = r"plain\.exterior_2\.mp4 is missing .*`demomill render .* --look plain --camera exterior_2`"
+    refused(run, tmp_path / "more", remedy, Choice(cameras=("exterior_2",)))
+    remedy = r"varied-1\.front\.mp4 is missing .* --look varied --looks-per-episode 2 --camera front`"
+    refused(run, tmp_path / "more", remedy, Choice(looks=("varied-1",)))
+    with pytest.raises(UserError, match="'varied' is drawn for each episode; give --look varied-0"):
+        Choice(looks=("varied",))
 
 
 def test_the_same_choice_gives_the_same_bytes(run: Run, in_two_looks: Path, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qc.episodes import Damaged
+from qc.episodes import Damaged, Unrecorded
 from qc.errors import QcError
 from qc.table import COLUMNS, VERDICTS, accounting, read_verdicts, write_verdicts
 from qc.verdicts import assess
@@ -16,18 +16,21 @@ REASONS = st.lists(st.sampled_from(["duplicates", "idle", "length", "neighbours"
 @given(
     rows=st.lists(st.tuples(TASKS, st.sampled_from(VERDICTS), REASONS), max_size=40),
     lost=st.lists(TASKS, max_size=5),
+    hung=st.lists(TASKS, max_size=5),
 )
-def test_every_episode_is_accounted_for_once(rows, lost):
+def test_every_episode_is_accounted_for_once(rows, lost, hung):
     table = pd.DataFrame(
         [(task, verdict, reasons, "") for task, verdict, reasons in rows],
         columns=["task", "verdict", "reasons", "failure"],
     )
-    accounts = accounting(table, [Damaged(str(i), task, "footer is missing") for i, task in enumerate(lost)])
-    assert set(accounts) == {task for task, *_ in rows} | set(lost)
-    assert sum(account.generated for account in accounts.values()) == len(rows) + len(lost)
+    damaged = [Damaged(str(i), task, "footer is missing") for i, task in enumerate(lost)]
+    accounts = accounting(table, damaged, [Unrecorded(str(i), task, "hung") for i, task in enumerate(hung)])
+    assert set(accounts) == {task for task, *_ in rows} | set(lost) | set(hung)
+    assert sum(account.generated for account in accounts.values()) == len(rows) + len(lost) + len(hung)
     for task, account in accounts.items():
         mine = [(verdict, reasons) for name, verdict, reasons in rows if name == task]
-        assert account.accounted == account.generated == len(mine) + lost.count(task)
+        assert account.accounted == account.generated == len(mine) + lost.count(task) + hung.count(task)
+        assert account.failed.get("hung", 0) == hung.count(task)
         assert account.kept == sum(verdict == "keep" for verdict, _ in mine)
         assert sum(account.dropped.values()) == sum(verdict == "drop" for verdict, _ in mine)
         assert account.damaged == lost.count(task)

@@ -8,7 +8,9 @@ import pytest
 from pipeline.store import Run
 from qc.episodes import EEF_QUAT, FIXED_POSE, STATE
 from qc.errors import QcError
+from qc.folder import Folder
 from qc.readers.run import read_run
+from qc.verdicts import assess
 from tests.pipeline.factories import make_episode as store_episode
 from tests.qc.factories import TASK, make_episode, make_task, with_frames, write_run
 
@@ -78,6 +80,18 @@ def test_a_quaternion_that_is_no_rotation_is_damage(tmp_path):
     quaternions[7] = 0.0
     found = read_run(write_run(tmp_path, [with_frames(episode, {**episode.frames, EEF_QUAT: quaternions})]))
     assert found.damaged[0].why == "observation.eef_quat is no rotation at row 7"
+
+
+def test_attempts_that_hang_the_simulator_count_as_failed_and_stay_so_when_people_decide(tmp_path):
+    write_run(tmp_path, make_task(12))
+    note = Run(tmp_path).quarantine_seed(TASK, 1, 99, "two workers said nothing for 900 s")
+    (folder := Folder(tmp_path / "qc")).save(assess(found := read_run(tmp_path)), found, {})
+    folder.decide([found.episodes[0].id], "drop", "me", "a test")
+    account = json.loads(folder.accounting.read_text())["tasks"][TASK]
+    assert (account["generated"], account["failed"], account["kept"]) == (13, {"hung": 1}, 11)
+    note.write_text("{")
+    with pytest.raises(QcError, match=r"-00099\.json: not readable"):
+        read_run(tmp_path)
 
 
 def test_no_run_is_a_clear_error(tmp_path):
