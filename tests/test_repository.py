@@ -54,7 +54,7 @@ COMES_WITH = {
     "isaaclab": {"mujoco-warp", "torch", "usd-exchange", "warp-lang"},
     "lerobot": {"datasets", "torchcodec"},
     "nbclient": {"nbformat"},
-    "prefect": {"uvicorn"},
+    "prefect": {"pydantic", "uvicorn"},
 }
 """Parts of a dependency's own interface, at the version that it pins."""
 

@@ -24,6 +24,7 @@ def assess(
     out: Path | None = None,
     decisions: Path | None = None,
     *,
+    settings: Settings | None = None,
     videos: bool = False,
     report: bool = True,
 ) -> dict[str, Any]:
@@ -33,6 +34,7 @@ def assess(
         source: run folder, folder of a LeRobot dataset, or its name on the Hub.
         out: where to write; ``qc`` in a run folder by default.
         decisions: what people decided; ``decisions.toml`` in ``out`` by default.
+        settings: thresholds; None takes the defaults.
         videos: compare videos with rows as well.
         report: write the report and a picture as well, which takes longer than the verdicts.
 
@@ -62,8 +64,9 @@ def assess(
     if not found.episodes:
         raise UserError(f"{source}: no readable episode to assess; record some with `demomill record`")
     decided = read_decisions(decisions or files.decisions)
-    embedding = embed([episode for episode in found.episodes if episode.sound])
-    table = judge(found, Settings(), embedding, decided)
+    settings = settings or Settings()
+    embedding = embed([episode for episode in found.episodes if episode.sound], settings.points)
+    table = judge(found, settings, embedding, decided)
     counted = files.save(table, found, decided, tuple(CATALOGUE))
     if report:
         from qc.plots import plot_pca

@@ -28,12 +28,18 @@ def strips(root: Path, out: Path, *, look: str = "plain") -> dict[str, dict[str,
     if not chosen:
         raise UserError(f"{root}: no successful episode to show; record more with `demomill record`")
     render(root, [meta["id"] for meta in chosen.values()], look=look)
-    return _draw(Run(root), chosen, out, look_names(look)[0])
+    return _draw(Run(root), chosen, out, look_names(look)[0], DEFAULT_CAMERAS)
 
 
-def draw_strips(root: Path, kept: Sequence[Mapping[str, Any]], out: Path) -> None:
-    """The same of episodes that are rendered in the plain look."""
-    _draw(Run(root), _typical(kept), out, PLAIN.name)
+def draw_strips(
+    root: Path,
+    kept: Sequence[Mapping[str, Any]],
+    out: Path,
+    name: str = PLAIN.name,
+    cameras: Sequence[str] = DEFAULT_CAMERAS,
+) -> None:
+    """The same of episodes that are rendered in the look ``name`` already."""
+    _draw(Run(root), _typical(kept), out, name, cameras)
 
 
 def _typical(kept: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
@@ -45,16 +51,18 @@ def _typical(kept: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     return chosen
 
 
-def _draw(run: Run, chosen: Mapping[str, Mapping[str, Any]], out: Path, name: str) -> dict[str, dict[str, str]]:
+def _draw(
+    run: Run, chosen: Mapping[str, Mapping[str, Any]], out: Path, name: str, cameras: Sequence[str]
+) -> dict[str, dict[str, str]]:
     with explain_os_errors(out):
         out.mkdir(parents=True, exist_ok=True)
     drawn = {}
     for task, meta in chosen.items():
         folder = run.folder(task, meta["id"])
-        strip = phase_strip(folder, meta, out / f"{task}.png", name, DEFAULT_CAMERAS)
+        strip = phase_strip(folder, meta, out / f"{task}.png", name, cameras)
         drawn[task] = {
             "episode": meta["id"],
             "strip": str(strip),
-            "clip": str(clip(folder, out / f"{task}.gif", name, DEFAULT_CAMERAS)),
+            "clip": str(clip(folder, out / f"{task}.gif", name, cameras)),
         }
     return drawn

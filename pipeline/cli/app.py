@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from pipeline import __version__
+from pipeline.cli.release import recipe, release
 from pipeline.cli.review import review
 
 app = typer.Typer(
@@ -17,6 +18,7 @@ app = typer.Typer(
 )
 
 app.add_typer(review, name="review")
+app.add_typer(recipe, name="recipe")
 
 Tasks = Annotated[list[str], typer.Option("--task", metavar="TASK", help="Task id; give it again for more tasks.")]
 AnyTasks = Annotated[
@@ -406,6 +408,9 @@ def manifest(
     said = "\n".join(found) or (f"{path}: every file is as it was" if check else f"{path}: written")
     show({"manifest": str(path), "findings": found}, as_json, said)
     raise typer.Exit(1 if found else 0)
+
+
+app.command(epilog="Example: demomill release data/release.toml --out out/release")(release)
 
 
 @app.command(epilog="Example: demomill doctor")

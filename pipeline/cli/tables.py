@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 from rich import box
@@ -106,6 +107,28 @@ def summary_parts(summary: Mapping[str, Any]) -> list[RenderableType]:
         table([f"{stage} s" for stage in stages], [list(stages.values())]),
         f"new: {new}" if new else "nothing to do: all of it was recorded, assessed, rendered and exported before",
         *(f"{name.replace('_', ' ')}: {summary[name]}" for name in ("dataset", "contact_sheet", "strips", "picture")),
+    ]
+
+
+def release_parts(made: Mapping[str, Any], out: Path) -> list[RenderableType]:
+    """What ``demomill release`` came to, how long each stage took in all, and where to look."""
+    columns = ("quota", "generated", "kept", "released", "pictured")
+    reasons = ("dropped", "review", "failed")
+    rows = [
+        (task, *(each[name] for name in columns), *(counts(each[name]) for name in reasons))
+        for task, each in made["tasks"].items()
+    ]
+    datasets = [
+        f"{out / each['folder']}: {each['episodes']} episodes, {each['frames']} frames" for each in made["datasets"]
+    ]
+    links = [f"{each['url']}: {each['tag']} is commit {each['commit']}" for each in made["published"]]
+    stages = made["seconds"]
+    return [
+        table(("task", *columns, *reasons), rows),
+        table([f"{stage} s" for stage in stages], [list(stages.values())]),
+        *datasets,
+        *(links or ["not published; --publish does"]),
+        f"report: {out / 'qc' / 'report.html'}",
     ]
 
 
