@@ -112,6 +112,14 @@ def canonical_json(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
+def first_difference(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
+    """The first entry in which two recipes differ, in words; empty if there is none."""
+    for key in sorted({*there, *here}):
+        if there.get(key) != here.get(key):
+            return f"{key} is {there.get(key)!r} there, {here.get(key)!r} here"
+    return ""
+
+
 def episode_id(task: str, run_seed: int, attempt: int) -> str:
     """Name of an attempt; sorts in attempt order."""
     return f"{task}-s{run_seed}-{attempt:05d}"
@@ -149,13 +157,10 @@ class Run:
         wanted = json.loads(canonical_json(recipe))
         if (root / "run.json").exists():
             run = cls(root)
-            for key in sorted({*wanted, *run.recipe}):
-                if wanted.get(key) != run.recipe.get(key):
-                    there, here = run.recipe.get(key), wanted.get(key)
-                    raise UserError(
-                        f"{root}: holds another run ({key} is {there!r} there, {here!r} here); "
-                        "choose another --out, or repeat that run's options"
-                    )
+            if difference := first_difference(run.recipe, wanted):
+                raise UserError(
+                    f"{root}: holds another run ({difference}); choose another --out, or repeat that run's options"
+                )
             _require_writable(root)
             return run
         if root.exists() and (not root.is_dir() or any(root.iterdir())):
@@ -199,12 +204,34 @@ class Run:
             UserError: if the disk is full or the folder cannot be written; nothing half-written stays visible.
         """
         final = self.folder(episode.task, episode.id)
+        with self._appears_whole(final) as staging:
+            _write_frames(staging / "frames.parquet", episode)
+            (staging / "episode.json").write_text(json.dumps(_to_json(episode), indent=2, allow_nan=False) + "\n")
+        return final
+
+    def adopt(self, folder: Path) -> Path:
+        """Copy an episode of another run, with its videos, as :meth:`commit` writes one.
+
+        Raises:
+            DamagedEpisode: if the copy does not read back as it was committed.
+            UserError: if the disk is full or the folder cannot be written.
+        """
+        final = self.folder(folder.parent.name, folder.name)
+        with self._appears_whole(final) as staging:
+            for path in folder.iterdir():
+                if path.is_file() and not path.is_symlink() and not path.name.startswith("."):
+                    shutil.copyfile(path, staging / path.name)
+            read_episode(staging)
+        return final
+
+    @contextmanager
+    def _appears_whole(self, final: Path) -> Iterator[Path]:
+        """A temporary folder to write an episode to; renamed to ``final`` at the end, removed on any error."""
         with explain_os_errors(self.root):
             final.parent.mkdir(parents=True, exist_ok=True)
-            staging = Path(tempfile.mkdtemp(prefix=f".staging-{episode.id}-", dir=self.root))
+            staging = Path(tempfile.mkdtemp(prefix=f".staging-{final.name}-", dir=self.root))
             try:
-                _write_frames(staging / "frames.parquet", episode)
-                (staging / "episode.json").write_text(json.dumps(_to_json(episode), indent=2, allow_nan=False) + "\n")
+                yield staging
                 for path in (*staging.iterdir(), staging):
                     fsync(path)
                 staging.chmod(0o755)
@@ -213,7 +240,6 @@ class Run:
                 fsync(final.parent)
             finally:
                 shutil.rmtree(staging, ignore_errors=True)
-        return final
 
     def clear_staging(self, episode: str) -> None:
         """Remove what a killed writer of an episode left behind; call it while holding the lock of its attempt."""
@@ -249,8 +275,11 @@ class Run:
         notes = {}
         for path in sorted(self.root.glob("quarantine/seeds/*.json")):
             try:
-                notes[path.stem] = dict(json.loads(path.read_text()))
-            except (OSError, ValueError, TypeError) as error:
+                note = dict(json.loads(path.read_text()))
+                if episode_id(note["task"], note["run_seed"], note["attempt"]) != path.stem:
+                    raise ValueError("it is of another attempt than its name says")
+                notes[path.stem] = note
+            except (OSError, ValueError, TypeError, KeyError) as error:
                 raise UserError(f"{path}: not readable ({error}); delete it to try this attempt again") from None
         return notes
 

@@ -391,6 +391,26 @@ def generate(
     show(summary, as_json, *summary_parts(summary))
 
 
+@app.command(epilog="Example: demomill merge out/first out/second --out out/run")
+def merge(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders of one recipe; only read.")],
+    out: Annotated[Path, typer.Option(help="Run folder; made if it is missing, completed if it is there.")],
+    as_json: Json = False,
+) -> None:
+    """Make one run of several of one recipe: episodes, videos and people's decisions, each episode verified.
+
+    An attempt that two of them hold must be the same by its content hash; otherwise nothing is written.
+    """
+    from pipeline.cli.terminal import show, working
+
+    with working():
+        from flows.stages.merge import merge as unite
+
+        merged = unite(runs, out)
+    news = f"{len(merged.new)} episodes copied, {len(merged.episodes) - len(merged.new)} were there"
+    show(asdict(merged), as_json, f"{out}: {news}. Next: demomill qc {out}")
+
+
 @app.command(epilog="Example: demomill manifest out/run --check")
 def manifest(
     run: RunFolder,
