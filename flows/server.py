@@ -1,6 +1,6 @@
 """Prefect's ephemeral server, in a process that ends with ours: the one that Prefect starts outlives a killed client.
 
-Run as ``python -m flows.server LISTENER_FD``.
+Run as ``python -m flows.server LISTENER_FD PARENT``.
 """
 
 import os
@@ -26,7 +26,7 @@ def prefect_server() -> Iterator[None]:
     with socket.create_server(("127.0.0.1", 0)) as listener, log.open("ab") as sink:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/api"
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "flows.server", str(listener.fileno())],
+            [sys.executable, "-P", "-m", "flows.server", str(listener.fileno()), str(os.getpid())],
             stdin=subprocess.DEVNULL,
             stdout=sink,
             stderr=sink,
@@ -43,9 +43,9 @@ def prefect_server() -> Iterator[None]:
         process.wait()
 
 
-def main(listener: int) -> None:
+def main(listener: int, parent: int) -> None:
     """Serve on a listening socket until terminated."""
-    die_with_parent(signal.SIGTERM)
+    die_with_parent(parent, signal.SIGTERM)
     import uvicorn
     from prefect.server.api.server import create_app
 
@@ -53,4 +53,4 @@ def main(listener: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), int(sys.argv[2]))

@@ -124,7 +124,7 @@ def _worker(shard: Shard, lock: int, log: Path) -> Iterator[tuple[subprocess.Pop
         with sink:
             try:
                 process = subprocess.Popen(
-                    [sys.executable, "-P", "-m", "pipeline.sim.worker", shard.to_json(), str(write)],
+                    [sys.executable, "-P", "-m", "pipeline.sim.worker", shard.to_json(), str(write), str(os.getpid())],
                     stdin=subprocess.DEVNULL,
                     stdout=sink,
                     stderr=sink,

@@ -32,7 +32,7 @@ def in_own_process[T](job: Callable[..., T], task: Task, *arguments: object) -> 
     )
     log = Path(tempfile.gettempdir(), f"demomill-check-{task.id}-{os.getpid()}.log")
     try:
-        with ProcessPoolExecutor(1, get_context("spawn"), _begin, (log,)) as pool:
+        with ProcessPoolExecutor(1, get_context("spawn"), _begin, (log, os.getpid())) as pool:
             return pool.submit(job, plain, *arguments).result()
     except BrokenProcessPool:
         shown = log.read_text(errors="replace").strip()[-200:]
@@ -43,8 +43,8 @@ def in_own_process[T](job: Callable[..., T], task: Task, *arguments: object) -> 
         log.unlink(missing_ok=True)
 
 
-def _begin(log: Path) -> None:
-    die_with_parent()
+def _begin(log: Path, parent: int) -> None:
+    die_with_parent(parent)
     sink = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(sink, 1)
     os.dup2(sink, 2)

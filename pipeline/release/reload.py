@@ -1,7 +1,7 @@
-"""Load a released dataset as its users will: ``python -m pipeline.release.reload REPO_ID COMMIT``.
+"""Load a released dataset as its users will: ``python -m pipeline.release.reload PARENT REPO_ID COMMIT``.
 
 Prints what LeRobot counts, as JSON. Which Hub and which cache it uses is in the environment, which LeRobot reads when
-it is imported: hence a process of its own.
+it is imported: hence a process of its own, which ends with the process ``PARENT``.
 """
 
 import json
@@ -21,5 +21,5 @@ def main(repo_id: str, commit: str) -> None:
 
 
 if __name__ == "__main__":
-    die_with_parent()
-    main(*sys.argv[1:])
+    die_with_parent(int(sys.argv[1]))
+    main(*sys.argv[2:])

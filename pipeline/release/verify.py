@@ -110,7 +110,7 @@ def reload_with_lerobot(repository: Repository, commit: str, home: Path, files: 
     """
     places = {"HF_HOME": home, "HF_LEROBOT_HOME": home, "HF_TOKEN_PATH": constants.HF_TOKEN_PATH}
     with subprocess.Popen(
-        [sys.executable, "-m", "pipeline.release.reload", repository.repo_id, commit],
+        [sys.executable, "-m", "pipeline.release.reload", str(os.getpid()), repository.repo_id, commit],
         env={**os.environ, **{name: str(place) for name, place in places.items()}, "HF_ENDPOINT": repository.endpoint},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

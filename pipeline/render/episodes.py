@@ -228,7 +228,15 @@ class _Worker:
         read, write = os.pipe()
         with self._log.open("ab") as sink:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "pipeline.render.worker", self._job.to_json(), str(write)],
+                [
+                    sys.executable,
+                    "-P",
+                    "-m",
+                    "pipeline.render.worker",
+                    self._job.to_json(),
+                    str(write),
+                    str(os.getpid()),
+                ],
                 env=self._job.choice.environment(),
                 stdin=subprocess.PIPE,
                 stdout=sink,

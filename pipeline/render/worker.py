@@ -1,7 +1,8 @@
-"""Worker process: render the episodes named on its standard input. Run as ``python -m pipeline.render.worker JOB FD``.
+"""Worker process: render the episodes named on its standard input.
 
-For each line, the folder of an episode, it writes one line of JSON to the file descriptor: ``{"ok": true}``, or
-``{"ok": false, "message": ..., "fatal": ...}`` where fatal means that other episodes would fail in the same way.
+Run as ``python -m pipeline.render.worker JOB FD PARENT``. For each line, the folder of an episode, it writes one line
+of JSON to the file descriptor: ``{"ok": true}``, or ``{"ok": false, "message": ..., "fatal": ...}`` where fatal means
+that other episodes would fail in the same way.
 """
 
 import json
@@ -74,7 +75,7 @@ class Job:
 
 def main(argv: list[str]) -> int:
     """Serve until standard input ends; die with the parent."""
-    die_with_parent()
+    die_with_parent(int(argv[3]))
     with os.fdopen(int(argv[2]), "w", buffering=1) as replies, EpisodeRenderer(Job.from_json(argv[1])) as episodes:
         for line in sys.stdin:
             reply: dict[str, object] = {"ok": True}

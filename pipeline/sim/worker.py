@@ -1,4 +1,4 @@
-"""Worker process: record one shard of a task. Run as ``python -m pipeline.sim.worker SHARD.json EVENTS_FD``.
+"""Worker process: record one shard of a task. Run as ``python -m pipeline.sim.worker SHARD EVENTS_FD PARENT``.
 
 It writes one JSON line per event to the file descriptor: ``ready``; ``beat`` (the attempts that it is at, whenever they
 change and every second); ``episode`` (committed); ``error`` (a message and a :class:`pipeline.watch.State`);
@@ -67,7 +67,7 @@ class Shard:
 
 def main(argv: list[str]) -> int:
     """Record the shard named on the command line."""
-    die_with_parent()
+    die_with_parent(int(argv[3]))
     shard = Shard.from_json(argv[1])
     with os.fdopen(int(argv[2]), "w", buffering=1) as events:
 
