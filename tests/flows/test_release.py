@@ -12,6 +12,7 @@ from pipeline import shards
 from pipeline.cli import run
 from pipeline.export.layout import INFO_PATH
 from pipeline.manifest import check_manifest
+from pipeline.store import Episode
 from tests.flows.fake_worker import fake_worker, renderable
 from tests.hub.fixtures import logged_in
 
@@ -118,7 +119,7 @@ def test_a_second_call_does_nothing(made, monkeypatch):
 
 
 def test_a_yield_that_collapses_is_said_and_nothing_is_exported(tmp_path, monkeypatch, capfd):
-    def always_fails(task: str, attempt: int, **options: object) -> object:
+    def always_fails(task: str, attempt: int, **options: object) -> Episode:
         return renderable(task, attempt, **{**options, "reason": "dropped"})
 
     monkeypatch.setattr(shards, "watch", fake_worker(always_fails))
