@@ -20,7 +20,7 @@ class Perturbation:
     Attributes:
         sun_azimuth_rad: turn of both lights about the vertical.
         sun_elevation_rad: of the light that casts shadows, above the horizon.
-        sun_gain, fill_gain, ambient_gain: strengths of the lights.
+        sun_gain, fill_gain, ambient_gain: strengths of the lights; a look has a least ambient light besides.
         warmth: colour of the light, from -1 (shade) through 0 to 1 (tungsten).
         shade: shadows are cast where it is positive.
         table_hue, table_saturation, table_value: mean colour of the tabletop, HSV.
@@ -133,29 +133,29 @@ _VARIED: Ranges = MappingProxyType(
         **_WORKSHOP,
         "sun_azimuth_rad": (-math.pi, math.pi),
         "sun_elevation_rad": (0.55, 1.45),
-        "sun_gain": (0.55, 1.35),
-        "fill_gain": (0.3, 1.6),
-        "ambient_gain": (0.65, 1.25),
+        "sun_gain": (0.65, 1.35),
+        "fill_gain": (0.6, 1.6),
+        "ambient_gain": (0.8, 1.25),
         "warmth": (-0.7, 0.9),
         "shade": (-0.25, 1.0),
         "table_hue": (0.0, 1.0),
-        "table_saturation": (0.0, 0.4),
+        "table_saturation": (0.1, 0.45),
         "table_value": (0.25, 0.85),
         "table_contrast": (0.02, 0.30),
         "table_cells_x": (2.0, 40.0),
         "table_cells_y": (2.0, 40.0),
         "part_hue": (-0.5, 0.5),
-        "part_gain": (0.6, 1.3),
-        "metal_gain": (0.7, 1.08),
+        "part_gain": (0.75, 1.3),
+        "metal_gain": (0.9, 1.1),
         "robot_gain": (0.75, 1.1),
-        "metal_contrast": (0.0, 0.55),
+        "metal_contrast": (0.0, 0.35),
         "metal_cells_x": (1.0, 16.0),
         "metal_cells_y": (1.0, 16.0),
-        "plastic_contrast": (0.0, 0.6),
+        "plastic_contrast": (0.0, 0.5),
         "plastic_cells_x": (1.0, 16.0),
         "plastic_cells_y": (1.0, 16.0),
         "gloss_gain": (0.2, 1.5),
-        "background_value": (0.05, 0.9),
+        "background_value": (0.1, 0.9),
         "eye_x_m": (-0.03, 0.03),
         "eye_y_m": (-0.05, 0.05),
         "eye_z_m": (-0.02, 0.05),

@@ -16,6 +16,9 @@ from randomization.seeds import generator
 BRIGHTEST = 0.92
 """Level of the brightest channel of the sunlit table above which lights are dimmed, as a camera's iris would."""
 
+DARKEST = 0.46
+"""Light in full shadow, times exposure, below which that from everywhere is raised; the plain look has 0.51."""
+
 METALS = ("steel", "brass")
 FILL_COSINE = float(-PLAIN.fill.direction[2] / np.linalg.norm(PLAIN.fill.direction))
 HEADLIGHT = 0.15
@@ -70,7 +73,8 @@ def perturb(name: str, p: Perturbation, seed: int) -> Look:
     plastic = _relief(p.plastic_contrast, (p.plastic_cells_y, p.plastic_cells_x), plastic_seed)
     key = np.array(PLAIN.key.rgb) * light * p.sun_gain
     fill = np.array(PLAIN.fill.rgb) * light * p.fill_gain
-    ambient = np.array(PLAIN.ambient) * light * p.ambient_gain
+    plain = np.array(PLAIN.ambient)
+    ambient = plain * light * max(p.ambient_gain, (DARKEST / p.exposure_gain - HEADLIGHT) / plain.mean())
     lit = ambient + key * np.sin(p.sun_elevation_rad) + fill * FILL_COSINE + HEADLIGHT
     dim = min(1.0, BRIGHTEST / float((lit * table.light).max() * max(p.exposure_gain, 1.0)))
     low, high = PLAIN.robot_range

@@ -6,7 +6,7 @@ from pipeline.assets.parts import TABLE_CENTRE_M, TABLE_SIZE_M
 from pipeline.errors import UserError
 from pipeline.render.cameras import CAMERAS, HEIGHT_PX, WIDTH_PX, Camera
 from pipeline.render.look import PLAIN, Sensor
-from pipeline.render.looks import look_names, look_of
+from pipeline.render.looks import HEADLIGHT, look_names, look_of
 from pipeline.render.scene import build_scene
 from pipeline.render.worker import expose
 from pipeline.tasks import get_task
@@ -63,6 +63,18 @@ def test_the_front_camera_sees_the_table_alone_and_lights_do_not_burn_it_out() -
         level = (lit * np.array(look.table.light)).max() * look.sensor.gain
         assert 0.08 < level < 0.95
         assert look.key.direction[2] < 0, "the sun shines down"
+
+
+def test_metal_in_full_shadow_is_lit_and_stands_out_from_the_robots_dark_parts() -> None:
+    for look in (look_of("varied-0", seed) for seed in SEEDS):
+        shadow = (np.mean(look.ambient) + HEADLIGHT) * look.sensor.gain
+        assert shadow > 0.7 * (np.mean(PLAIN.ambient) + HEADLIGHT)
+        for metal in ("steel", "brass"):
+            grain = look.parts[metal].grain
+            assert grain is not None
+            darkest = np.mean(look.parts[metal].rgb) * np.mean(grain.dark)
+            assert darkest * shadow > 0.18
+            assert darkest > 2 * look.robot_range[0]
 
 
 def test_a_look_changes_surfaces_and_cameras_and_no_shape() -> None:

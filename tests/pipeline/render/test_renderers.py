@@ -17,8 +17,10 @@ PADS = ("left_pad", "right_pad")
 _SHOOT = """
 import sys
 from dataclasses import replace
+from pathlib import Path
 import numpy as np
-from pipeline.render.cameras import SIZES
+from pipeline.render.cameras import CAMERAS, SIZES, looking_at
+from pipeline.render.checks import BadVideo, check_depiction
 from pipeline.render.look import PLAIN, Grain
 from pipeline.render.renderer import Choice, open_renderer
 from pipeline.render.scene import build_scene
@@ -29,11 +31,23 @@ episode = robot_episode()
 scene = build_scene(get_task(episode.task), PLAIN)
 poses, away = poses_of(episode, 0), np.array([0.0, 0.0, -1.0, 0.0, 0.0, 0.0, 1.0])
 cameras = ("front", "wrist")
+
+def check(camera, shown):
+    check_depiction(Path("a.mp4"), lambda poses: renderer.render(poses, (camera,))[0], poses, 0, poses, shown)
+
 with open_renderer(Choice(sys.argv[1], sys.argv[2] or None), scene) as renderer:
     found = {"whole": renderer.render(poses, cameras)}
     for body in ("held", "fixed", "stand", "left_pad", "right_pad"):
         found[body] = renderer.render({**poses, body: away}, cameras)
     found["again"] = renderer.render(poses, cameras)
+    for camera, shown in zip(cameras, found["whole"]):
+        check(camera, shown)
+aside = replace(PLAIN, cameras={**CAMERAS, "front": looking_at((0.55, 0.0, 0.3), (2.0, 0.0, 0.0))})
+with open_renderer(Choice(sys.argv[1], sys.argv[2] or None), build_scene(get_task(episode.task), aside)) as renderer:
+    try:
+        check("front", renderer.render(poses, ("front",))[0])
+    except BadVideo as refused:
+        found["refusal"] = str(refused)
 with open_renderer(Choice(sys.argv[1], sys.argv[2] or None), replace(scene, size=SIZES["640x360"])) as renderer:
     found["large"] = renderer.render(poses, cameras)
 if sys.argv[1] == "mujoco":
@@ -69,6 +83,10 @@ def test_pictures_are_well_exposed_and_repeatable(pictures: dict[str, np.ndarray
         assert 80 < picture.mean() < 200
         assert picture.std() > 15
         assert (picture.min(-1) > 250).mean() < 0.02
+
+
+def test_a_camera_that_looks_past_the_parts_is_refused_and_no_other(pictures: dict[str, np.ndarray]) -> None:
+    assert "frame 0 does not show the held part" in str(pictures["refusal"])
 
 
 def test_a_larger_picture_shows_the_same(pictures: dict[str, np.ndarray]) -> None:

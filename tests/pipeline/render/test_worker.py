@@ -3,8 +3,6 @@
 import errno
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -12,47 +10,24 @@ import pytest
 
 from pipeline.errors import DamagedEpisode, UserError
 from pipeline.render import worker
+from pipeline.render.checks import BadVideo
 from pipeline.render.renderer import Choice
-from pipeline.render.worker import BadVideo, EpisodeRenderer, Job, check_video
+from pipeline.render.worker import EpisodeRenderer, Job
 from pipeline.schema import FPS
 from pipeline.store import Run, read_episode
-from pipeline.video import encode, probe, read_frames
+from pipeline.video import probe, read_frames
 from tests.pipeline.factories import make_episode
-from tests.pipeline.render.recordings import robot_episode
+from tests.pipeline.render.painter import Painter, install
+from tests.pipeline.render.recordings import poses_of, robot_episode
 
 CAMERAS = ("front", "wrist")
-
-
-class Painter:
-    """Paints a bar whose place tells the held part's height, and counts its pictures."""
-
-    def __init__(self, flat: bool = False) -> None:
-        self.pictures, self._flat = 0, flat
-
-    def render(self, body_poses: Mapping[str, np.ndarray], cameras: Sequence[str]) -> list[np.ndarray]:
-        picture = np.full((180, 320, 3), 60, np.uint8)
-        if not self._flat:
-            at = 20 + int(1000 * body_poses["held"][2])
-            picture[:, at : at + 60] = 220
-        self.pictures += len(cameras)
-        return [picture for _ in cameras]
-
-    def close(self) -> None:
-        pass
+PICTURES = 12 + 4
+"""Of a video: one a row, and four to check it."""
 
 
 @pytest.fixture
 def painter(monkeypatch: pytest.MonkeyPatch) -> Painter:
     return install(monkeypatch, Painter())
-
-
-def install(monkeypatch: pytest.MonkeyPatch, painter: Painter) -> Painter:
-    @contextmanager
-    def opened(choice: Choice, scene: object) -> Iterator[Painter]:
-        yield painter
-
-    monkeypatch.setattr(worker, "open_renderer", opened)
-    return painter
 
 
 @pytest.fixture
@@ -68,7 +43,7 @@ def render(folder: Path, cameras: tuple[str, ...] = CAMERAS) -> None:
 def test_one_frame_for_each_row_and_the_first_shows_the_first(folder: Path, painter: Painter) -> None:
     render(folder)
     episode = read_episode(folder)
-    first = Painter().render({"held": episode.frames["privileged.held_pose"][0]}, ("front",))[0]
+    first = Painter().paint(poses_of(episode, 0))
     for camera in CAMERAS:
         path = folder / f"plain.{camera}.mp4"
         info = probe(path)
@@ -79,20 +54,20 @@ def test_one_frame_for_each_row_and_the_first_shows_the_first(folder: Path, pain
 
 def test_only_what_is_missing_or_changed_is_rendered(folder: Path, painter: Painter) -> None:
     render(folder, ("front",))
-    assert painter.pictures == 12
+    assert painter.pictures == PICTURES
     render(folder)
-    assert painter.pictures == 24
+    assert painter.pictures == 2 * PICTURES
     render(folder)
-    assert painter.pictures == 24
+    assert painter.pictures == 2 * PICTURES
     wrist = folder / "plain.wrist.mp4"
     wrist.write_bytes(wrist.read_bytes()[:-100])
     render(folder)
-    assert painter.pictures == 36
+    assert painter.pictures == 3 * PICTURES
     sidecar = json.loads((folder / "plain.json").read_text())
     sidecar["settings"]["look"]["ambient"] = [0.0, 0.0, 0.0]
     (folder / "plain.json").write_text(json.dumps(sidecar))
     render(folder)
-    assert painter.pictures == 60
+    assert painter.pictures == 5 * PICTURES
 
 
 def test_one_camera_with_new_rows_does_not_vouch_for_the_other(tmp_path: Path, folder: Path, painter: Painter) -> None:
@@ -102,7 +77,7 @@ def test_one_camera_with_new_rows_does_not_vouch_for_the_other(tmp_path: Path, f
         shutil.copy(path, folder)
     render(folder, ("front",))
     assert set(json.loads((folder / "plain.json").read_text())["videos"]) == {"front"}
-    assert painter.pictures == 36
+    assert painter.pictures == 3 * PICTURES
 
 
 def test_leftovers_of_a_killed_render_are_cleared(folder: Path, painter: Painter) -> None:
@@ -120,13 +95,6 @@ def test_damaged_and_foreign_episodes_are_refused(tmp_path: Path, folder: Path, 
     with pytest.raises(DamagedEpisode):
         render(folder)
     assert not list(tmp_path.rglob("*.mp4"))
-
-
-def test_a_picture_of_nothing_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, Painter(flat=True))
-    with pytest.raises(BadVideo, match="shows nothing"):
-        render(folder)
-    assert sorted(path.name for path in folder.iterdir()) == ["episode.json", "frames.parquet"]
 
 
 def test_a_full_disk_is_named_and_leaves_no_half_video(
@@ -149,17 +117,6 @@ def test_each_size_is_rendered_anew(folder: Path, painter: Painter) -> None:
     with EpisodeRenderer(job) as episodes:
         episodes.render(folder)
         episodes.render(folder)
-    assert painter.pictures == 24
+    assert painter.pictures == 2 * PICTURES
     settings = json.loads((folder / "plain.json").read_text())["settings"]
     assert (settings["width_px"], settings["height_px"]) == (640, 360)
-
-
-def test_a_shifted_video_does_not_pass(tmp_path: Path) -> None:
-    pictures = [Painter().render({"held": np.array([0.0, 0.0, 0.02 * row])}, ("front",))[0] for row in range(6)]
-    path, thumbnails = tmp_path / "video.mp4", [picture[::4, ::4] for picture in pictures]
-    encode(path, pictures, FPS)
-    check_video(path, thumbnails)
-    with pytest.raises(BadVideo, match="not the picture of row 0"):
-        check_video(path, thumbnails[1:] + thumbnails[:1])
-    with pytest.raises(BadVideo, match="not one frame for each of 5 rows"):
-        check_video(path, thumbnails[:5])
