@@ -8,15 +8,19 @@ from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
 from pydantic import Field
 
+from flows.artifacts import show_accounts, show_plan, show_release
+from flows.runlog import followed
 from flows.stages import datasets, quota
 from flows.stages.account import seconds_before, timed, write_account
-from flows.stages.attempts import Runner, missing, record_attempts, task_runner
+from flows.stages.ask import ask
+from flows.stages.attempts import missing, record_attempts
 from flows.stages.draw import draw
 from flows.stages.held import held
 from flows.stages.judge import judge
 from flows.stages.recipe import load
 from flows.stages.record import request
 from flows.stages.review import Review, require_decided
+from flows.stages.runners import Runner, task_runner
 from flows.stages.top_up import require_quotas, top_up
 from pipeline.store import Run
 
@@ -29,8 +33,10 @@ def release(
         int | None, Field(description="Episodes of each task that are rendered, instead of the recipe's; 0 means all.")
     ] = None,
     review: Annotated[
-        Review, Field(description="Wait for a person to decide on doubtful episodes, or go on.")
+        Review,
+        Field(description="Doubtful episodes: wait (stop, run again later), pause (ask in Prefect's UI), or go on."),
     ] = "wait",
+    review_hours: Annotated[float, Field(gt=0, description="How long a pause waits; then the release goes on.")] = 24.0,
     publish: Annotated[bool, Field(description="Publish where the recipe says.")] = False,
     num_envs: Annotated[int, Field(ge=1, description="Parallel envs of a worker; do not change the episodes.")] = 16,
     device: Annotated[str, Field(description="auto, cpu or a CUDA device such as cuda:0.")] = "auto",
@@ -48,7 +54,8 @@ def release(
     wanted, root = load(recipe, pictures_per_task), Path(out)
     machine = request(root, [*wanted.quotas], 1, wanted.seed, num_envs=num_envs, device=device, workers=workers)
     Run.open(root, machine.recipe)
-    with held(root):
+    with held(root), followed():
+        show_plan(wanted)
         seconds, state, published = seconds_before(root), "incomplete", list[dict[str, Any]]()
 
         def run[T](name: str, stage: Callable[..., T], *arguments: object) -> T:
@@ -61,6 +68,9 @@ def release(
                     with timed(seconds, "record"):
                         record_attempts.with_options(task_runner=task_runner(runner, machine.workers))(shards)
                 run("assess", judge, root, wanted)
+                show_accounts(root, wanted)
+                if review == "pause":
+                    ask(root, wanted, review_hours)
                 require_decided(root, wanted, review)
                 if not run("top up", top_up, root, wanted, quota.count(root, wanted)):
                     break
@@ -74,4 +84,5 @@ def release(
                 state = "published"
         finally:
             account = write_account(root, wanted, state, seconds, published)
+        show_release(root, account)
     return account

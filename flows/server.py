@@ -1,6 +1,6 @@
-"""Prefect's ephemeral server, in a process that ends with ours: the one that Prefect starts outlives a killed client.
+"""Prefect's server, in a process that ends with ours: the one that Prefect starts outlives a killed client.
 
-Run as ``python -m flows.server LISTENER_FD PARENT``.
+Run as ``python -m flows.server LISTENER_FD PARENT [ui]``.
 """
 
 import os
@@ -12,26 +12,36 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pipeline.assets.cache import cache_dir
+from pipeline.errors import UserError
 from pipeline.process import die_with_parent
 
 
 @contextmanager
-def prefect_server() -> Iterator[None]:
-    """Let flows run on the server that ``PREFECT_API_URL`` names, else on one that lives as long as this context."""
+def prefect_server(ui_port: int | None = None) -> Iterator[None]:
+    """Let flows run on the server that ``PREFECT_API_URL`` names, else on one that lives as long as this context.
+
+    Args:
+        ui_port: serve the UI as well, and schedules, at this port.
+
+    Raises:
+        UserError: if the port is taken.
+    """
     if os.environ.get("PREFECT_API_URL"):
         yield
         return
     log = cache_dir() / "prefect" / "server.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    with socket.create_server(("127.0.0.1", 0)) as listener, log.open("ab") as sink:
+    what = ["ui"] if ui_port else []
+    with _listen(ui_port or 0) as listener, log.open("ab") as sink:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/api"
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "flows.server", str(listener.fileno()), str(os.getpid())],
+            [sys.executable, "-P", "-m", "flows.server", str(listener.fileno()), str(os.getpid()), *what],
             stdin=subprocess.DEVNULL,
             stdout=sink,
             stderr=sink,
             pass_fds=(listener.fileno(),),
             start_new_session=True,
+            env={**os.environ, "PREFECT_SERVER_UI_API_URL": url},
         )
     try:
         from prefect.settings import PREFECT_API_URL, temporary_settings
@@ -43,14 +53,25 @@ def prefect_server() -> Iterator[None]:
         process.wait()
 
 
-def main(listener: int, parent: int) -> None:
+def _listen(port: int) -> socket.socket:
+    try:
+        return socket.create_server(("127.0.0.1", port))
+    except OSError as error:
+        why = os.strerror(error.errno or 0).lower()
+        raise UserError(
+            f"port {port} cannot be used ({why}); give another one with --port, or name the server that is there: "
+            "PREFECT_API_URL=http://HOST:PORT/api"
+        ) from None
+
+
+def main(listener: int, parent: int, ui: bool) -> None:
     """Serve on a listening socket until terminated."""
     die_with_parent(parent, signal.SIGTERM)
     import uvicorn
     from prefect.server.api.server import create_app
 
-    uvicorn.run(create_app(ephemeral=True, final=True), fd=listener, log_level="error", timeout_graceful_shutdown=2)
+    uvicorn.run(create_app(ephemeral=not ui, final=True), fd=listener, log_level="error", timeout_graceful_shutdown=2)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:] == ["ui"])

@@ -55,6 +55,7 @@ COMES_WITH = {
     "lerobot": {"datasets", "torchcodec"},
     "nbclient": {"nbformat"},
     "prefect": {"pydantic", "uvicorn"},
+    "prefect-dask": {"dask"},
 }
 """Parts of a dependency's own interface, at the version that it pins."""
 

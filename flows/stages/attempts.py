@@ -3,14 +3,13 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
 
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
-from prefect.futures import wait
-from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
+from prefect.concurrency.sync import concurrency
 
 from flows.reporter import REPORTER
+from flows.stages.runners import in_this_process
 from flows.stages.top_up import planned
 from pipeline.errors import UserError
 from pipeline.recipe import Recipe
@@ -20,8 +19,6 @@ from pipeline.sim.worker import Shard
 
 SHARD_SIZE = 128
 """Attempts of a shard at most: a worker takes some ten seconds to start, a hundred attempts some minutes."""
-
-Runner = Literal["threads", "dask"]
 
 
 def missing(machine: Request, recipe: Recipe) -> list[Shard]:
@@ -40,21 +37,6 @@ def missing(machine: Request, recipe: Recipe) -> list[Shard]:
     return [replace(shard, engine=replace(shard.engine, threads=threads)) for shard in shards]
 
 
-def task_runner(kind: Runner, workers: int) -> TaskRunner[Any]:
-    """What runs the shards: threads of this process, or workers of Dask on this machine.
-
-    Raises:
-        UserError: if ``prefect-dask`` is not installed.
-    """
-    if kind == "threads":
-        return ThreadPoolTaskRunner(max_workers=workers)
-    try:
-        from prefect_dask.task_runners import DaskTaskRunner
-    except ImportError:
-        raise UserError("runner is 'dask', but prefect-dask is not installed; install it, or use 'threads'") from None
-    return DaskTaskRunner(cluster_kwargs={"n_workers": workers, "threads_per_worker": 1})
-
-
 @flow(name="record", persist_result=False)
 def record_attempts(shards: list[str]) -> int:
     """Record shards, given as JSON, and show the progress of each task; returns how many episodes are new.
@@ -62,9 +44,13 @@ def record_attempts(shards: list[str]) -> int:
     Raises:
         UserError: if workers stopped early, naming every shard: the others go on first, what is committed stays.
     """
-    _announce([Shard.from_json(shard) for shard in shards])
+    reporter, wanted = REPORTER.get(), [Shard.from_json(shard) for shard in shards]
+    _announce(wanted)
     futures = [record.submit(shard) for shard in shards]
-    wait(futures)
+    for future, shard in zip(futures, wanted, strict=True):
+        future.wait()
+        if not in_this_process():
+            reporter.advance(shard.task, len(shard.attempts))
     results = [future.result(raise_on_failure=False) for future in futures]
     problems = [str(result) for result in results if isinstance(result, Exception | str)]
     if problems:
@@ -74,7 +60,10 @@ def record_attempts(shards: list[str]) -> int:
 
 @task(name="shard", cache_policy=NO_CACHE, persist_result=False)
 def record(shard: str) -> int | str:
-    """Record one shard; returns how many episodes are new, or what went wrong and what to do."""
+    """Record one shard; returns how many episodes are new, or what went wrong and what to do.
+
+    On a GPU it waits for its turn, where Prefect has a global concurrency limit of the device's name, such as cuda:0.
+    """
     reporter, failed = REPORTER.get(), Counter[str]()
 
     def listen(event: Progress) -> None:
@@ -83,7 +72,9 @@ def record(shard: str) -> int | str:
         failed[event.task] += event.outcome == "failure"
         reporter.advance(event.task, event.kind in ("episode", "hung"), f"{failed[event.task]} failed")
 
-    report = record_shard(Shard.from_json(shard), listen)
+    wanted = Shard.from_json(shard)
+    with concurrency([] if wanted.engine.device == "cpu" else [wanted.engine.device]):
+        report = record_shard(wanted, listen)
     return report.problem or report.new
 
 

@@ -12,7 +12,7 @@ from qc.decisions import read_decisions, write_decisions
 from qc.folder import Folder
 from qc.table import REVIEW, read_verdicts
 
-Review = Literal["wait", "go-on"]
+Review = Literal["wait", "pause", "go-on"]
 
 
 def adopt(root: Path, recipe: Recipe) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from pipeline import __version__
-from pipeline.cli.release import recipe, release
+from pipeline.cli.release import recipe, release, serve
 from pipeline.cli.review import review
 
 app = typer.Typer(
@@ -431,6 +431,7 @@ def manifest(
 
 
 app.command(epilog="Example: demomill release data/release.toml --out out/release")(release)
+app.command(epilog="Example: demomill serve")(serve)
 
 
 @app.command(epilog="Example: demomill doctor")

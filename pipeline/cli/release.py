@@ -1,5 +1,6 @@
 """``demomill release`` and ``demomill recipe check``: from a recipe to datasets."""
 
+import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -75,5 +76,34 @@ def release(
         with prefect_server():
             from flows.release import release as flow
 
-            made = flow(str(path), str(out), pictures_per_task, review, publish, num_envs, device, workers, runner)
+            made = flow(
+                str(path),
+                str(out),
+                pictures_per_task,
+                review,
+                publish=publish,
+                num_envs=num_envs,
+                device=device,
+                workers=workers,
+                runner=runner,
+            )
     show(made, as_json, *release_parts(made, out))
+
+
+def serve(
+    port: Annotated[int, typer.Option(help="Of Prefect's UI, where PREFECT_API_URL names no server.")] = 4200,
+) -> None:
+    """Offer releases in Prefect's UI: start them there from a form, watch, answer what needs a person, cancel.
+
+    Runs until Ctrl-C. Paths in the form are relative to the folder in which this was started.
+    """
+    os.environ.setdefault("PREFECT_LOGGING_LEVEL", "INFO")
+    from pipeline.cli.terminal import working
+
+    with working():
+        from flows.server import prefect_server
+
+        with prefect_server(ui_port=port):
+            from flows.serve import serve as serve_flows
+
+            serve_flows()

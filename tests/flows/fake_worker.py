@@ -20,6 +20,11 @@ ATTEMPTS_A_FAILURE = 3
 
 ROWS = 15
 
+AWAY = (0.0, 0.0, -9.0, 0.0, 0.0, 0.0, 1.0)
+
+OVER = (0.3, 1.0, 0.0, 0.0, 0.0)
+"""Height and orientation of a gripper whose camera sees both parts."""
+
 
 def fake_worker(make: Callable[..., Episode], dies_after: int | None = None) -> Callable[..., Watched]:
     """Stand-in for :func:`pipeline.watch.watch`.
@@ -47,12 +52,12 @@ def fake_worker(make: Callable[..., Episode], dies_after: int | None = None) -> 
 
 
 def renderable(*arguments: object, **options: object) -> Episode:
-    """A short episode with a pose for everything that is drawn; the robot's links all lie at the tool."""
+    """A short episode with a pose for everything that is drawn: the gripper hangs over the parts, the arm is away."""
     episode = make_episode(*arguments, length=ROWS, **options)  # type: ignore[arg-type]
     poses = dict(zip(episode.bodies, np.split(episode.frames["bodies"], len(episode.bodies), axis=1), strict=True))
     bodies = _drawn(episode.task)
-    tool = poses["panda_hand"]
-    rows = np.hstack([poses.get(name, tool) for name in bodies])
+    poses["base"] = np.tile((*(poses["held"][0, :2] + poses["fixed"][0, :2]) / 2, *OVER), (ROWS, 1))
+    rows = np.hstack([poses.get(name, np.tile(AWAY, (ROWS, 1))) for name in bodies]).astype(np.float32)
     return replace(episode, bodies=bodies, frames={**episode.frames, "bodies": rows})
 
 
