@@ -1,8 +1,5 @@
 """Speed and memory of this machine against the alternatives, measured in one run: ``make bench``."""
 
-import json
-import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +8,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from bench.processes import result_of
+from bench.scaling import TASKS as SCALED
 from pipeline.record import tasks_with_expert
 from pipeline.tasks import get_task
 
@@ -45,36 +44,32 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         state = str(Path(scratch) / "state.npz")
         console.print("stepping, our engine ...")
-        native = _measure("bench.stepping", "native", state)
+        native = result_of("bench.stepping", "native", state)
         console.print("stepping, Isaac Lab's MuJoCo Warp ...")
-        stock = _measure("bench.stepping", "stock", state)
+        stock = result_of("bench.stepping", "stock", state)
     episodes = {}
     for task in tasks_with_expert():
         console.print(f"episodes of {task} ...")
-        episodes[task] = _measure("bench.episodes", task)
+        episodes[task] = result_of("bench.episodes", task)
+    scaling = {}
+    for task in SCALED:
+        console.print(f"scaling of {task} ...")
+        scaling[task] = result_of("bench.scaling", task)
     console.print("rendering ...")
-    images = _measure("bench.rendering")
+    images = result_of("bench.rendering")
     console.print("export ...")
-    exported = _measure("bench.exporting")
+    exported = result_of("bench.exporting")
     console.print("quality control ...")
-    quality = _measure("bench.quality")
+    quality = result_of("bench.quality")
     console.print("defects ...")
-    defects = _measure("bench.detection")
+    defects = result_of("bench.detection")
     table = Table(title="demomill benchmarks")
     for heading in ("measured", "value", "aim", "met", "from"):
         table.add_column(heading, overflow="fold")
-    simulated = [*_stepping(native, stock), *_episodes(episodes), *_rendering(images)]
+    simulated = [*_stepping(native, stock), *_episodes(episodes), *_scaling(scaling), *_rendering(images)]
     for line in [*simulated, *_exporting(exported), *_quality(quality), *_detection(defects)]:
         table.add_row(*line.cells)
     Console(width=130).print(table)
-
-
-def _measure(module: str, *arguments: str) -> Any:
-    run = subprocess.run([sys.executable, "-m", module, *arguments], check=False, capture_output=True, text=True)
-    found = [line for line in run.stdout.splitlines() if line.startswith("RESULT ")]
-    if run.returncode or not found:
-        sys.exit(f"{module} {' '.join(arguments)} failed:\n{run.stderr[-2000:]}")
-    return json.loads(found[-1].removeprefix("RESULT "))
 
 
 def _stepping(native: dict[str, float], stock: dict[str, float]) -> list[Line]:
@@ -114,6 +109,20 @@ def _episodes(found: dict[str, dict[str, Any]]) -> list[Line]:
                 AIMS_S[get_task(task).family],
                 most=True,
                 detail=detail,
+            )
+        )
+    return lines
+
+
+def _scaling(found: dict[str, dict[str, Any]]) -> list[Line]:
+    lines = []
+    for task, each in found.items():
+        setting, rate = max(each["rates"].items(), key=lambda item: item[1])
+        workers, envs = setting.split("-")
+        detail = f"{rate:.0f} / {each['physics_alone']:.0f} episodes an hour; workers {workers}, envs {envs}"
+        lines.append(
+            Line(
+                f"recording, against physics alone: {task}", 100 * rate / each["physics_alone"], "%", 60, detail=detail
             )
         )
     return lines

@@ -1,11 +1,14 @@
 """What a process costs as a whole, from its start to its end."""
 
+import json
 import os
 import subprocess
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -33,3 +36,13 @@ def measure(command: Sequence[str], log: Path, timeout_s: float = 600.0) -> Cost
     process.returncode = os.waitstatus_to_exitcode(status)
     wall = time.perf_counter() - start
     return Cost(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 2**20, process.returncode)
+
+
+def result_of(module: str, *arguments: str, env: Mapping[str, str] | None = None) -> Any:
+    """What a benchmark printed as its result, run in a process of its own; a failure ends this one, too."""
+    command = [sys.executable, "-m", module, *arguments]
+    run = subprocess.run(command, check=False, capture_output=True, text=True, env=env)
+    found = [line for line in run.stdout.splitlines() if line.startswith("RESULT ")]
+    if run.returncode or not found:
+        sys.exit(f"{module} {' '.join(arguments)} failed:\n{run.stderr[-2000:]}")
+    return json.loads(found[-1].removeprefix("RESULT "))

@@ -9,5 +9,6 @@ for _name, _value in {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "PREFECT_API_BLOCKS_REGISTER_ON_START": "false",
     "PREFECT_LOGGING_LEVEL": "CRITICAL",
+    "PREFECT_INTERNAL_LOGGING_LEVEL": "CRITICAL",
 }.items():
     os.environ.setdefault(_name, _value)

@@ -24,7 +24,7 @@ def prefect_server(ui_port: int | None = None) -> Iterator[None]:
         ui_port: serve the UI as well, and schedules, at this port.
 
     Raises:
-        UserError: if the port is taken.
+        UserError: if the port is taken, or if that server stops before the flows do.
     """
     if os.environ.get("PREFECT_API_URL"):
         yield
@@ -48,6 +48,13 @@ def prefect_server(ui_port: int | None = None) -> Iterator[None]:
 
         with temporary_settings({PREFECT_API_URL: url}):
             yield
+    except UserError:
+        raise
+    except Exception as error:
+        if process.poll() is None:
+            raise
+        told = f"Prefect's server stopped with exit code {process.returncode}; see {log}"
+        raise UserError(f"{told}. What is done is kept: run the same command again to go on") from error
     finally:
         process.terminate()
         process.wait()

@@ -324,6 +324,8 @@ def read_episode(folder: Path) -> Episode:
             frames=frames,
         )
         found = episode.content_hash()
+    except MemoryError:  # Arrow's is an ArrowException, too
+        raise
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
         raise DamagedEpisode(f"{folder}: damaged episode ({error}); {_REMEDY}") from None
     if found != meta["content_hash"]:

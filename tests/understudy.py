@@ -17,14 +17,19 @@ from pipeline.store import Run, episode_id, read_episode
 PACE_S = 0.02
 
 INTERPRETER = """#!{python}
-import os, sys
-module = "tests.understudy" if sys.argv[3] == "pipeline.sim.worker" else sys.argv[3]
-os.execv({python!r}, [{python!r}, "-P", "-m", module, *sys.argv[4:]])
+import os, resource, sys
+if limit := os.environ.get("MOST_MEMORY"):
+    resource.setrlimit(resource.RLIMIT_AS, (int(limit), int(limit)))
+played = {{"pipeline.sim.worker": "tests.understudy"}}
+os.execv({python!r}, [{python!r}, *(played.get(word, word) for word in sys.argv[1:])])
 """
 
 
 def interpreter(folder: Path) -> Path:
-    """An executable that takes the place of ``sys.executable``: workers that it is to start are understudies."""
+    """An executable that takes the place of ``sys.executable``: workers that it is to start are understudies.
+
+    They may map at most ``MOST_MEMORY`` bytes, and need as many as ``HUNGER`` names at the last attempt of a shard.
+    """
     script = folder / "interpreter"
     script.write_text(INTERPRETER.format(python=sys.executable))
     script.chmod(0o755)
@@ -37,6 +42,8 @@ def _record(shard: worker.Shard, tell: Callable[..., None]) -> float:
     for number, attempt in enumerate(shard.attempts):
         tell("beat", attempts=shard.attempts[number : number + shard.num_envs])
         time.sleep(PACE_S)
+        if number == len(shard.attempts) - 1:
+            bytearray(int(os.environ.get("HUNGER", "0")))
         name = episode_id(shard.task, shard.run_seed, attempt)
         episode = read_episode(studio.folder(shard.task, name))
         run.commit(episode)
