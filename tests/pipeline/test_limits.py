@@ -31,7 +31,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 128 KiB."""
     place = tmp_path / "disk"
     place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=128k", "none", place]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=128k", "none", str(place)]
     if subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("needs the right to mount")
     yield place
