@@ -1,4 +1,4 @@
-"""Core seconds that an episode of a task takes, and where they go. Run as ``python -m bench.episodes TASK``.
+"""Core seconds that an episode of a task takes, and where they go. Run as ``python -m bench.episodes TASK [ENVS]``.
 
 One thread steps all envs, so that the shares add up; starting the simulator is not counted.
 """
@@ -36,10 +36,10 @@ RUN_SEED = 1
 REST = "Isaac Lab and the recorder"
 
 
-def measure(task_id: str) -> dict[str, Any]:
-    """Core seconds an episode, attempts that succeeded, and the share of each part of the work."""
+def measure(task_id: str, num_envs: int | None = None) -> dict[str, Any]:
+    """Core seconds an episode, attempts that succeeded, and the share of each part; each env makes one attempt."""
     task = get_task(task_id)
-    attempts, engine = EPISODES.get(task.family, 4), Engine(threads=1)
+    attempts, engine = num_envs or EPISODES.get(task.family, 4), Engine(threads=1)
     spent: defaultdict[str, float] = defaultdict(float)
     episodes: list[Episode] = []
 
@@ -79,4 +79,4 @@ def measure(task_id: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print("\nRESULT " + json.dumps(measure(sys.argv[1])))
+    print("\nRESULT " + json.dumps(measure(sys.argv[1], *map(int, sys.argv[2:]))))

@@ -9,7 +9,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -57,7 +57,7 @@ same `mj_step` calls with nothing between them, on all cores: the limit of anyth
 
 def measure(task: str) -> dict[str, Any]:
     """Episodes an hour of every setting, core seconds of every part of an episode, pictures included."""
-    parts = result_of("bench.episodes", task)
+    parts = result_of("bench.episodes", task, str(max(ENVS)))
     rates, starts = {}, list[float]()
     with tempfile.TemporaryDirectory() as scratch:
         for workers in WORKERS:
@@ -124,7 +124,7 @@ def pictures(root: Path, choice: Choice) -> dict[str, float]:
     return {
         "rendering, both cameras": spent["shooting"] / PICTURED,
         "encoding (H.264)": (spent["encoding"] - spent["shooting"]) / PICTURED,
-        "reading videos back": (total - spent["encoding"]) / PICTURED,
+        "reading the videos back, and checking them": (total - spent["encoding"]) / PICTURED,
     }
 
 
@@ -133,19 +133,25 @@ def page(measured: dict[str, dict[str, Any]]) -> str:
     start_s = max(found["start_s"] for found in measured.values())
     date = datetime.now(UTC).date().isoformat()
     lines = [HEAD.format(date=date, cores=os.cpu_count(), processor=_processor(), seed=RUN_SEED, start_s=start_s)]
-    settings = [f"{workers} worker{'s' * (workers > 1)}, {envs}" for workers in WORKERS for envs in ENVS]
-    lines += ["## Episodes an hour, and the part of physics alone", ""]
-    lines += [_row("workers, envs of each", *measured), _row(*["---"] * (1 + len(measured)))]
-    keys = [f"{workers}-{envs}" for workers in WORKERS for envs in ENVS]
-    for setting, key in zip(settings, keys, strict=True):
-        cells = [f"{f['rates'][key]:,.0f} ({f['rates'][key] / f['physics_alone']:.0%})" for f in measured.values()]
-        lines.append(_row(setting, *cells))
-    lines.append(_row("physics alone, all cores", *(f"{f['physics_alone']:,.0f}" for f in measured.values())))
-    lines += ["", "## Core seconds of an episode", "", _row("part", *measured), _row(*["---"] * (1 + len(measured)))]
-    for part in next(iter(measured.values()))["parts"]:
-        lines.append(_row(part, *(f"{found['parts'][part]:.3f}" for found in measured.values())))
+    rates = {
+        f"{workers} worker{'s' * (workers > 1)}, {envs}": [
+            f"{f['rates'][f'{workers}-{envs}']:,.0f} ({f['rates'][f'{workers}-{envs}'] / f['physics_alone']:.0%})"
+            for f in measured.values()
+        ]
+        for workers in WORKERS
+        for envs in ENVS
+    }
+    rates["physics alone, all cores"] = [f"{found['physics_alone']:,.0f}" for found in measured.values()]
+    parts = {
+        part: [f"{found['parts'][part]:.3f}" for found in measured.values()]
+        for part in next(iter(measured.values()))["parts"]
+    }
     shares = [found["parts"]["physics (`mj_step`)"] / _recording_s(found) for found in measured.values()]
-    lines.append(_row("physics, of all that is recording", *(f"{share:.0%}" for share in shares)))
+    parts["physics, of all that is recording"] = [f"{share:.0%}" for share in shares]
+    lines += ["## Episodes an hour, and the part of physics alone", ""]
+    lines += _table(["workers, envs of each", *measured], rates)
+    lines += ["", f"## Core seconds of an episode, {max(ENVS)} envs on one thread", ""]
+    lines += _table(["part", *measured], parts)
     return "\n".join(lines) + "\n"
 
 
@@ -154,8 +160,9 @@ def _recording_s(found: dict[str, Any]) -> float:
     return float(sum(found["parts"][name] for name in PARTS))
 
 
-def _row(*cells: object) -> str:
-    return f"| {' | '.join(map(str, cells))} |"
+def _table(heading: Sequence[str], rows: Mapping[str, Sequence[str]]) -> list[str]:
+    cells = [heading, ["---"] * len(heading), *([name, *row] for name, row in rows.items())]
+    return [f"| {' | '.join(line)} |" for line in cells]
 
 
 if __name__ == "__main__":

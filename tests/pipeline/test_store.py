@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from pipeline.errors import DamagedEpisode, UserError
 from pipeline.schema import BY_KEY, FEATURES
-from pipeline.store import Episode, Run, canonical_json, episode_id, read_episode, read_meta, write_atomically
+from pipeline.store import Episode, Run, canonical_json, episode_id, is_sound, read_episode, read_meta, write_atomically
 from tests.pipeline.factories import make_episode
 
 RECIPE = {"run_seed": 7, "engine": {"device": "cpu"}}
@@ -362,3 +363,16 @@ def test_schema_keys_are_unique_and_episode_json_names_them(run: Run) -> None:
     names = {feature["key"]: feature["names"] for feature in meta["features"]}
     assert names["observation.eef_quat"] == ["qx", "qy", "qz", "qw"]
     assert len(names["action"]) == len(names["observation.state"]) == 8
+
+
+def test_too_little_memory_does_not_make_a_sound_episode_look_damaged(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = run.commit(make_episode(attempt=0))
+
+    def exhausted(*_: object, **options: object) -> None:
+        raise pa.ArrowMemoryError("malloc of size 64 failed")
+
+    monkeypatch.setattr(pq, "read_table", exhausted)
+    with pytest.raises(MemoryError):
+        is_sound(folder)
