@@ -54,8 +54,14 @@ def choose_renderer(name: str = "auto") -> Choice:
     """Renderer by name; ``auto`` takes MuJoCo's, else Newton's camera, which needs no system library.
 
     Raises:
-        UserError: for an unknown name, or if ``mujoco`` is asked for and OpenGL is missing.
+        UserError: for an unknown name, for ``rtx``, which is not built, or if ``mujoco`` is asked for and OpenGL is
+            missing.
     """
+    if name == "rtx":
+        raise UserError(
+            "--renderer rtx: this version cannot draw with Isaac Sim or ovrtx, whether installed or not (see "
+            "docs/decisions/0014-no-rtx-renderer.md); take mujoco, which also runs on a graphics card, or newton"
+        )
     if name not in RENDERERS:
         raise UserError(f"unknown renderer {name!r}; there is: {', '.join(RENDERERS)}")
     if name == "newton":

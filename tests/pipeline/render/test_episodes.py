@@ -158,7 +158,7 @@ def test_without_opengl_newtons_camera_renders_and_says_why(tmp_path: Path, monk
         ({"cameras": ()}, "no camera"),
         ({"size": "640x480"}, "pictures are stored as 320x180 or 640x360"),
         ({"workers": 0}, "must be at least 1"),
-        ({"renderer": "rtx"}, "unknown renderer 'rtx'"),
+        ({"renderer": "rtx"}, "take mujoco, which also runs on a graphics card, or newton"),
     ],
 )
 def test_bad_input_is_refused_before_anything_is_done(

@@ -128,6 +128,10 @@ def test_a_broken_library_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPat
     assert INSTALL in (fallback.note or "")
 
 
-def test_an_unknown_renderer_is_refused() -> None:
-    with pytest.raises(UserError, match="mujoco"):
-        choose_renderer("rtx")
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("opengl", "unknown renderer 'opengl'; there is: auto, mujoco"), ("rtx", "cannot draw with Isaac")],
+)
+def test_a_renderer_that_is_not_there_is_refused(name: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        choose_renderer(name)
