@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from bench import release_page
 from bench.tasks_page import measured, page
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -152,3 +153,8 @@ def test_the_page_of_tasks_is_what_was_measured_and_drawn() -> None:
     assert text == page(measured()), "run `python -m bench.tasks_page`"
     for picture in re.findall(r"\((images/strips/.*?)\)", text):
         assert (ROOT / "docs" / picture).stat().st_size > 10_000
+
+
+def test_the_release_page_says_what_the_release_left_behind():
+    text = (release_page.FOLDER / "README.md").read_text()
+    assert text == release_page.page(), "run `python -m bench.release_page`"

@@ -73,5 +73,6 @@ def assess(
         from qc.report.page import write_report
 
         plot_pca(table, embedding, files.picture)
-        write_report(files.report, str(source), table, found, embedding, counted)
+        name = folder.resolve().name if folder == Path(source).expanduser() else str(source)
+        write_report(files.report, name, table, found, embedding, counted)
     return {**counted, "verdicts": to_json(table)}
