@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from pipeline.assets.cache import cache_dir
 from pipeline.errors import UserError
@@ -46,7 +46,7 @@ def prefect_server(ui_port: int | None = None) -> Iterator[None]:
     try:
         from prefect.settings import PREFECT_API_URL, temporary_settings
 
-        with temporary_settings({PREFECT_API_URL: url}):
+        with temporary_settings({PREFECT_API_URL: url}), nullcontext() if ui_port else _without_events():
             yield
     except UserError:
         raise
@@ -58,6 +58,19 @@ def prefect_server(ui_port: int | None = None) -> Iterator[None]:
     finally:
         process.terminate()
         process.wait()
+
+
+@contextmanager
+def _without_events() -> Iterator[None]:
+    """Let the client send no events: nobody reads them, and it would wait at its end for a server that is gone."""
+    from prefect.events.clients import NullEventsClient
+    from prefect.events.worker import EventsWorker
+
+    EventsWorker.set_client_override(NullEventsClient)
+    try:
+        yield
+    finally:
+        EventsWorker.set_client_override(None)
 
 
 def _listen(port: int) -> socket.socket:

@@ -138,6 +138,23 @@ def test_server_dies_with_a_killed_client(tmp_path):
         time.sleep(0.05)
 
 
+def test_a_process_that_had_servers_ends_at_once():
+    script = """
+from flows.server import prefect_server
+for _ in range(2):
+    with prefect_server():
+        from prefect import flow, task
+        @task
+        def step(): pass
+        @flow
+        def steps():
+            for _ in range(5): step()
+        steps()
+"""
+    environment = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
+    subprocess.run([sys.executable, "-c", script], env=environment, check=True, timeout=90, capture_output=True)
+
+
 def test_prefect_keeps_to_its_own_home():
     from prefect.settings import PREFECT_HOME, PREFECT_SERVER_ANALYTICS_ENABLED
 
