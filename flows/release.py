@@ -57,6 +57,7 @@ def release(
     with held(root), followed():
         show_plan(wanted)
         seconds, state, published = seconds_before(root), "incomplete", list[dict[str, Any]]()
+        asked = set[str]()
 
         def run[T](name: str, stage: Callable[..., T], *arguments: object) -> T:
             with timed(seconds, name):
@@ -70,7 +71,7 @@ def release(
                 run("assess", judge, root, wanted)
                 show_accounts(root, wanted)
                 if review == "pause":
-                    ask(root, wanted, review_hours)
+                    ask(root, wanted, review_hours, asked)
                 require_decided(root, wanted, review)
                 if not run("top up", top_up, root, wanted, quota.count(root, wanted)):
                     break

@@ -26,14 +26,17 @@ POLL_S = 5
 """How often the run asks the server whether it was resumed."""
 
 
-def ask(root: Path, recipe: Recipe, hours: float) -> None:
+def ask(root: Path, recipe: Recipe, hours: float, asked: set[str]) -> None:
     """Pause the flow run until a person answers, and write the decisions; an answer that cannot be is asked again.
 
     Args:
         hours: how long to wait; then the run goes on, and says so.
+        asked: ids of episodes that were asked about before, and are not again; those of this call are added.
     """
     until, refused = time.monotonic() + hours * 3600, ""
-    while doubtful := waiting(root, recipe):
+    doubtful = [episode for episode in waiting(root, recipe) if episode not in asked]
+    asked.update(doubtful)
+    while doubtful:
         form, left_s = make_form(root, doubtful, refused), until - time.monotonic()
         with _resumed_after(left_s):
             answer = pause_flow_run(form, timeout=int(left_s) + GRACE_S, poll_interval=POLL_S, key=str(uuid4()))

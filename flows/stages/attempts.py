@@ -8,7 +8,7 @@ from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
 from prefect.concurrency.sync import concurrency
 
-from flows.reporter import REPORTER
+from flows import reporter  # the module: Dask pickles what a flow names, and a context variable cannot be
 from flows.stages.runners import in_this_process
 from flows.stages.top_up import planned
 from pipeline.errors import UserError
@@ -44,13 +44,13 @@ def record_attempts(shards: list[str]) -> int:
     Raises:
         UserError: if workers stopped early, naming every shard: the others go on first, what is committed stays.
     """
-    reporter, wanted = REPORTER.get(), [Shard.from_json(shard) for shard in shards]
+    watcher, wanted = reporter.REPORTER.get(), [Shard.from_json(shard) for shard in shards]
     _announce(wanted)
     futures = [record.submit(shard) for shard in shards]
     for future, shard in zip(futures, wanted, strict=True):
         future.wait()
         if not in_this_process():
-            reporter.advance(shard.task, len(shard.attempts))
+            watcher.advance(shard.task, len(shard.attempts))
     results = [future.result(raise_on_failure=False) for future in futures]
     problems = [str(result) for result in results if isinstance(result, Exception | str)]
     if problems:
@@ -64,13 +64,13 @@ def record(shard: str) -> int | str:
 
     On a GPU it waits for its turn, where Prefect has a global concurrency limit of the device's name, such as cuda:0.
     """
-    reporter, failed = REPORTER.get(), Counter[str]()
+    watcher, failed = reporter.REPORTER.get(), Counter[str]()
 
     def listen(event: Progress) -> None:
         if event.kind in ("note", "damaged", "hung"):
-            reporter.say(event.text)
+            watcher.say(event.text)
         failed[event.task] += event.outcome == "failure"
-        reporter.advance(event.task, event.kind in ("episode", "hung"), f"{failed[event.task]} failed")
+        watcher.advance(event.task, event.kind in ("episode", "hung"), f"{failed[event.task]} failed")
 
     wanted = Shard.from_json(shard)
     with concurrency([] if wanted.engine.device == "cpu" else [wanted.engine.device]):
@@ -83,4 +83,4 @@ def _announce(shards: Sequence[Shard]) -> None:
     for shard in shards:
         totals[shard.task] += len(shard.attempts)
     for name, total in totals.items():
-        REPORTER.get().begin(name, total)
+        reporter.REPORTER.get().begin(name, total)

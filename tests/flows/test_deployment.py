@@ -10,7 +10,9 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import SimpleNamespace
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -41,7 +43,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]:
     (folder / "recipe.toml").write_text(RECIPE)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    there = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
+    there = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
     there |= {**environment(folder / "fake"), "PREFECT_HOME": str(folder / "prefect")}
     command = [sys.executable, "-c", "from pipeline.cli import main; main()", "serve", "--port", str(port)]
     url = f"http://127.0.0.1:{port}/api"
@@ -100,9 +102,11 @@ def state(run: UUID) -> str:
     from prefect.client.orchestration import get_client
 
     with get_client(sync_client=True) as client:
-        name = client.read_flow_run(run).state.name
-    assert name not in ("Failed", "Crashed")
-    return name
+        found = client.read_flow_run(run).state
+    assert found is not None
+    assert found.name is not None
+    assert found.name not in ("Failed", "Crashed"), found.message
+    return found.name
 
 
 def form(run: UUID) -> tuple[str, dict]:
@@ -110,9 +114,24 @@ def form(run: UUID) -> tuple[str, dict]:
     from prefect.client.orchestration import get_client
 
     with get_client(sync_client=True) as client:
-        keys = client.read_flow_run(run).state.state_details.run_input_keyset
-        read = [json.loads(client.read_flow_run_input(run, keys[name])) for name in ("description", "schema")]
-    return read[0], read[1]
+        found = client.read_flow_run(run).state
+        assert found is not None
+        keys = found.state_details.run_input_keyset
+        assert keys is not None
+        description, schema = (
+            json.loads(until(partial(written, client, run, keys[name]))) for name in ("description", "schema")
+        )
+    return description, schema
+
+
+def written(client: Any, run: UUID, key: str) -> bytes | None:
+    """An input's part; Prefect pauses just before it writes them."""
+    from prefect.exceptions import PrefectHTTPStatusError
+
+    try:
+        return client.read_flow_run_input(run, key)
+    except PrefectHTTPStatusError:
+        return None
 
 
 def log(run: UUID) -> list[str]:
@@ -123,13 +142,21 @@ def log(run: UUID) -> list[str]:
         return [entry.message for entry in client.read_logs(LogFilter(flow_run_id=LogFilterFlowRunId(any_=[run])))]
 
 
-def artifacts(run: UUID) -> dict[str, object]:
+def artifacts(run: UUID) -> dict[str | None, Any]:
+    """Artifacts of a release and of its recordings, by key."""
     from prefect.client.orchestration import get_client
-    from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId
+    from prefect.client.schemas.filters import (
+        ArtifactFilter,
+        ArtifactFilterFlowRunId,
+        FlowRunFilter,
+        FlowRunFilterParentFlowRunId,
+    )
 
     with get_client(sync_client=True) as client:
-        of_run = ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[run]))
-        return {artifact.key: artifact.data for artifact in client.read_artifacts(artifact_filter=of_run)}
+        of_release = FlowRunFilter(parent_flow_run_id=FlowRunFilterParentFlowRunId(any_=[run]))
+        runs = [run, *(each.id for each in client.read_flow_runs(flow_run_filter=of_release))]
+        of_runs = ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=runs))
+        return {artifact.key: artifact.data for artifact in client.read_artifacts(artifact_filter=of_runs)}
 
 
 def test_a_release_pauses_for_a_person_and_goes_on_with_the_answer(site):
@@ -159,10 +186,12 @@ def test_the_run_can_be_followed(site):
 
     run = start(site, "out=followed")
     until(lambda: state(run) == "Paused")
+    form(run)
     resume_flow_run(run)
     until(lambda: state(run) == "Completed")
-    told, shown = log(run), artifacts(run)
-    assert "review: nothing was decided" in told
+    shown = artifacts(run)
+    until(lambda: "review: nothing was decided" in log(run))
+    told = log(run)
     assert "review: 1 episodes wait; going on without them, with the verdicts as they stand" in told
     assert {"plan", "yield", "accounting", "motions", "contact-sheet", "report", "datasets"} <= shown.keys()
     assert shown["progress-peg-round-16mm"] == 100.0
@@ -175,7 +204,7 @@ def test_the_run_can_be_followed(site):
 def test_a_pause_that_nobody_ends_ends_in_time(site):
     run = start(site, "out=late", "review_hours=0.001")
     until(lambda: state(run) == "Completed")
-    assert "review: nobody answered within 0.001 h" in log(run)
+    until(lambda: "review: nobody answered within 0.001 h" in log(run))
     account = json.loads(release_file(site.folder / "late").read_text())
     assert account["tasks"]["peg_round_8mm"]["planned"] > 4, "without the episode, more were recorded"
     assert not read_decisions(site.folder / "late" / "qc" / "decisions.toml")
