@@ -5,6 +5,7 @@
 
 import json
 import os
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,9 @@ DOUBTFUL = ("peg_round_8mm", 3)
 """A success that moves as a failed attempt does: only one label can be right, so a person should look at it."""
 
 FAILED = 2
+
+SLOW = "slow"
+"""A run folder of this name takes half a minute an episode."""
 
 SITE = """
 import os, sys
@@ -47,6 +51,7 @@ def work(arguments: Sequence[str]) -> None:
         tell("ready")
         for attempt in shard.attempts:
             tell("beat", attempts=[attempt])
+            time.sleep(30 if Path(shard.root).name == SLOW else 0)
             episode = _episode(shard, attempt)
             Run(Path(shard.root)).commit(episode)
             tell("episode", attempt=attempt, outcome=episode.outcome, reason=episode.reason)

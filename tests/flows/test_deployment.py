@@ -6,9 +6,11 @@ import pytest
 
 from flows.server import prefect_server
 from flows.stages.account import release_file
+from flows.stages.held import held
 from qc.decisions import read_decisions
-from tests.flows.fake_process import DOUBTFUL, environment
+from tests.flows.fake_process import DOUBTFUL, SLOW, environment
 from tests.flows.served import artifacts, form, log, serving, start, state, until
+from tests.killing import strays
 
 pytestmark = pytest.mark.slow
 
@@ -79,6 +81,20 @@ def test_a_pause_that_nobody_ends_ends_in_time(site):
     account = json.loads(release_file(site.folder / "late").read_text())
     assert account["tasks"]["peg_round_8mm"]["planned"] > 4, "without the episode, more were recorded"
     assert not read_decisions(site.folder / "late" / "qc" / "decisions.toml")
+
+
+def test_a_run_that_is_cancelled_leaves_no_worker_and_a_free_folder(site):
+    from prefect.client.orchestration import get_client
+    from prefect.states import Cancelling
+
+    run, out = start(site, "device=cpu", f"out={SLOW}"), site.folder / SLOW
+    until(lambda: strays(f'"root": "{SLOW}"'))
+    with get_client(sync_client=True) as client:
+        client.set_flow_run_state(run, Cancelling())
+    until(lambda: state(run) == "Cancelled")
+    until(lambda: not strays(f'"root": "{SLOW}"'))
+    with held(out):
+        assert len(list(out.glob("episodes/*/*/episode.json"))) < 6
 
 
 def test_workers_of_dask_record_the_same_bytes(tmp_path, monkeypatch):
