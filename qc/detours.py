@@ -18,7 +18,7 @@ def stray(episode: Episode, reach_m: float) -> np.ndarray:
     """
     position = episode.frames[EEF_POS][:, :2].astype(np.float64)
     height = episode.frames[EEF_POS][:, 2].astype(np.float64)
-    commanded = episode.commanded()
+    commanded = episode.commanded
     changes = np.flatnonzero((commanded[1:] != commanded[:-1]).any(axis=1)) + 1
     marks = np.unique(np.r_[0, changes, episode.length - 1])
     out = np.zeros((episode.length, 2))

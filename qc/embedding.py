@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -184,19 +185,25 @@ def _scalars(episodes: Sequence[Episode], signals: _Signals, unit: _Signals, len
     arm = next((name for name in ("eef_position", "state_arm", "action_arm") if name in signals), "")
     moved = signals[arm] / unit[arm] if arm else np.zeros((lengths.sum(), 1))
     told = signals["action_arm"] / unit["action_arm"] if "action_arm" in signals else moved
-    ends = bounds(lengths)
-    for i, episode in enumerate(episodes):
-        mine = slice(ends[i], ends[i + 1])
-        closed = episode.commanded()
+    (speed, change), (told_speed, told_change) = _speeds(moved), _speeds(told)
+    for i, (episode, (a, b)) in enumerate(zip(episodes, pairwise(bounds(lengths).tolist()), strict=True)):
+        ways, turns = slice(a, max(a, b - 1)), slice(a, max(a, b - 2))
+        closed = episode.commanded
         ever = closed.any(axis=1)
         out[i] = (
             episode.length,
             np.argmax(ever) / episode.length if ever.any() else 1.0,
             closed.mean() if closed.size else 0.0,
             np.count_nonzero(closed[1:] != closed[:-1]),
-            np.linalg.norm(np.diff(moved[mine], axis=0), axis=1).sum(),
-            roughness(moved[mine]),
-            roughness(told[mine]),
-            spectral_arc_length(moved[mine]),
+            speed[ways].sum(),
+            roughness(speed[ways], change[turns]),
+            roughness(told_speed[ways], told_change[turns]),
+            spectral_arc_length(speed[ways]),
         )
     return out
+
+
+def _speeds(path: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Way from each row (n, k) to the next, (n - 1,), and by how much that changes from one to the next, (n - 2,)."""
+    way = np.diff(path, axis=0)
+    return np.linalg.norm(way, axis=1), np.linalg.norm(np.diff(way, axis=0), axis=1)

@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -147,7 +148,9 @@ class Episode:
 
     def arm(self, column: str) -> np.ndarray:
         """What of state or action is no gripper, (length, joints), as recorded."""
-        return self.frames[column][:, list(self.layout.arm(column))]
+        dims = self.layout.arm(column)
+        together = len(dims) > 0 and dims[-1] - dims[0] == len(dims) - 1
+        return self.frames[column][:, slice(dims[0], dims[-1] + 1) if together else list(dims)]
 
     def gripper(self, column: str) -> np.ndarray:
         """Grippers of state or action, (length, grippers), from 0 at one end of their travel to 1 at the other."""
@@ -157,10 +160,16 @@ class Episode:
         low, high = np.array(self.layout.spans[column]).T
         return (self.frames[column][:, found] - low) / np.where(high > low, high - low, 1.0)
 
+    @cached_property
     def commanded(self) -> np.ndarray:
         """Which end each gripper is told to go to, (length, grippers) bool; measured where nothing is commanded."""
         column = ACTION if self.layout.grippers.get(ACTION) else STATE
         return np.asarray(self.gripper(column) > 0.5)
+
+    @cached_property
+    def motion(self) -> str:
+        """Hash of state and action (:func:`motion_hash`)."""
+        return motion_hash(self.frames)
 
     def cut(self, rows: np.ndarray) -> "Episode":
         """The episode with some of its rows (n,) only, in order; phases go with them, the content hash stays."""

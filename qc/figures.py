@@ -148,7 +148,7 @@ def _draw_path(ax: Axes, episode: Episode, across: int, up: int, colour: str, wi
     path = _values(episode, EEF_POS if EEF_POS in episode.frames else STATE if STATE in episode.frames else ACTION)
     across, up = min(across, path.shape[1] - 1), min(up, path.shape[1] - 1)
     ax.plot(path[:, across], path[:, up], color=colour, linewidth=width)
-    commanded = episode.commanded()
+    commanded = episode.commanded
     changes = np.flatnonzero((commanded[1:] != commanded[:-1]).any(axis=1)) + 1
     ax.plot(path[changes, across], path[changes, up], "o", color=colour, markersize=3)
 

@@ -69,7 +69,7 @@ class Injector:
         """Tool and held part drift sideways, to be off by so much from half-way between grasp and release on."""
         row = release_row(episode)
         release = episode.length - 1 if row is None else row
-        commanded = episode.commanded()
+        commanded = episode.commanded
         grasp = int(np.argmax((commanded != commanded[0]).any(axis=1)))
         start, end = grasp + (release - grasp) // 4, grasp + (release - grasp) // 2
         share = _ramp(episode.length, start, end)
@@ -150,7 +150,7 @@ class Injector:
     def detour(self, episode: Episode, millimetres: float, direction: np.ndarray) -> Episode:
         """The carried part takes a way round, at most so far off: what episodes share that share a fault."""
         row = release_row(episode) or episode.length - 1
-        commanded = episode.commanded()
+        commanded = episode.commanded
         grasp = int(np.argmax((commanded != commanded[0]).any(axis=1)))
         t = np.clip((np.arange(episode.length) - grasp) / max(1, row - grasp), 0, 1)
         return _displaced(episode, np.sin(np.pi * t)[:, None] ** 2 * 1e-3 * millimetres * direction, self.arm)

@@ -22,6 +22,13 @@ def _median(x: np.ndarray, axis: int) -> np.ndarray:
     return np.asarray(np.take(ordered, [(n - 1) // 2, n // 2], axis=axis).mean(axis=axis, keepdims=True))
 
 
+def quantile(x: np.ndarray, share: float) -> float:
+    """Quantile of finite numbers (n,) by linear interpolation: numpy's, whose bookkeeping outlasts a short sort."""
+    ordered, at = np.sort(x), share * (len(x) - 1)
+    low = int(at)
+    return float(ordered[low] + (at - low) * (ordered[min(low + 1, len(x) - 1)] - ordered[low]))
+
+
 def robust_z(x: np.ndarray, reference: np.ndarray) -> np.ndarray:
     """Columns of ``x`` (..., m, k) in deviations from the reference's median (..., n, k).
 

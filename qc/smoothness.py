@@ -2,33 +2,33 @@
 
 import numpy as np
 
+from qc.robust import quantile
+
 _SMOOTH = 1e-3  # smoother than this is all the same
 _PADDING = 4
 _AMPLITUDE = 0.05
 
 
-def roughness(path: np.ndarray) -> float:
+def roughness(speed: np.ndarray, change: np.ndarray) -> float:
     """Median change of velocity from row to row over the path's own top speed, log10: what jitter raises.
 
     Args:
-        path: (rows, dimensions), all of one unit.
+        speed: (rows - 1,) way from each row to the next.
+        change: (rows - 2,) size of the change of that way, as a vector, in the same unit.
     """
-    speed = np.linalg.norm(np.diff(path, axis=0), axis=1)
-    change = np.linalg.norm(np.diff(path, n=2, axis=0), axis=1)
-    top = np.percentile(speed, 95) if len(speed) else 0.0
-    return float(np.log10(_SMOOTH + (np.median(change) / top if len(change) and top > 0 else 0.0)))
+    top = quantile(speed, 0.95) if len(speed) else 0.0
+    return float(np.log10(_SMOOTH + (quantile(change, 0.5) / top if len(change) and top > 0 else 0.0)))
 
 
-def spectral_arc_length(path: np.ndarray) -> float:
+def spectral_arc_length(speed: np.ndarray) -> float:
     """Spectral arc length of the speed, negative: the nearer to 0, the smoother.
 
     After Balasubramanian, Melendez-Calderon and Burdet (2012), who set 20 Hz: here the band ends where less than 5 % of
     the spectrum is left, at half the frame rate at most.
 
     Args:
-        path: (rows, dimensions), all of one unit.
+        speed: (rows - 1,) way from each row to the next, in any unit.
     """
-    speed = np.linalg.norm(np.diff(path, axis=0), axis=1)
     if len(speed) < _PADDING or not speed.any():
         return 0.0
     spectrum = np.abs(np.fft.rfft(speed, _PADDING * len(speed)))

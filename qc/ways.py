@@ -32,7 +32,7 @@ def ways_to_take_hold(episodes: Sequence[Episode], within: np.ndarray) -> np.nda
 
 
 def _turned(episode: Episode) -> np.ndarray | None:
-    commanded = episode.commanded()
+    commanded = episode.commanded
     acts = (commanded != commanded[:1]).any(axis=1)
     if EEF_QUAT not in episode.frames or not acts.any():
         return None

@@ -46,7 +46,7 @@ class Servo:
             target_pos_m: (N, 3) tool centre wanted, base frame.
             target_quat_xyzw: (N, 4) gripper base orientation wanted.
             grip: (N,) 0 open, 1 closed.
-            tool_pos_m, tool_quat_xyzw, jacobian, joint_pos_rad: as measured, see :class:`experts.view.View`.
+            tool_pos_m, tool_quat_xyzw, jacobian, joint_pos_rad: as measured, see :class:`experts.contract.View`.
 
         Returns:
             command (N, 8) in the recorded contract, and finger targets (N,) in rad, slew-limited.

@@ -5,6 +5,7 @@ a set contamination, would flag its share of any data, and again after each refi
 """
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
 import numpy as np
@@ -38,8 +39,7 @@ def _simulate(
 ) -> float:
     rng = np.random.default_rng(seed)
     at_once = max(1, _NUMBERS_AT_ONCE // (n * k))
-    largest = []
-    for done in range(0, ROUNDS, at_once):
-        samples = rng.standard_normal((min(at_once, ROUNDS - done), n, k))
-        largest.append(statistic(samples, *arguments).max(axis=1))
-    return float(np.quantile(np.concatenate(largest), 1.0 - false_alarm))
+    samples = [rng.standard_normal((min(at_once, ROUNDS - done), n, k)) for done in range(0, ROUNDS, at_once)]
+    with ThreadPoolExecutor() as pool:
+        largest = pool.map(lambda some: statistic(some, *arguments).max(axis=1), samples)
+        return float(np.quantile(np.concatenate(list(largest)), 1.0 - false_alarm))

@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from qc.episodes import Episode, motion_hash
+from qc.episodes import Episode
 from qc.filters.base import Explanation, Filter, reference_rows
 
 
@@ -29,7 +29,7 @@ class DuplicatesFilter(Filter):
         rows = reference_rows(len(X), reference)
         for episode, counts in sorted(zip(X, rows, strict=True), key=lambda pair: pair[0].id):
             if counts:
-                self.equal_[motion_hash(episode.frames)].append(episode)
+                self.equal_[episode.motion].append(episode)
         return self
 
     def conflicts(self, X: Sequence[Episode]) -> np.ndarray:  # noqa: N803
@@ -45,7 +45,7 @@ class DuplicatesFilter(Filter):
         return scores
 
     def _twins(self, episode: Episode) -> list[Episode]:
-        return [twin for twin in self.equal_.get(motion_hash(episode.frames), ()) if twin.id != episode.id]
+        return [twin for twin in self.equal_.get(episode.motion, ()) if twin.id != episode.id]
 
     @staticmethod
     def _contradicts(twins: Sequence[Episode], episode: Episode) -> bool:
@@ -54,7 +54,7 @@ class DuplicatesFilter(Filter):
     def _explain(self, i: int) -> Explanation:
         episode = self.episodes_[i]
         twins = self._twins(episode)
-        evidence = {"motion_sha256": motion_hash(episode.frames), "equal": [twin.id for twin in twins]}
+        evidence = {"motion_sha256": episode.motion, "equal": [twin.id for twin in twins]}
         if self._contradicts(twins, episode):
             labels = ", ".join(f"{e.id} ({e.task}, {e.outcome})" for e in twins)
             return Explanation(f"same state and action in every row as {labels}: only one label can be right", evidence)

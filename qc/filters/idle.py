@@ -68,28 +68,29 @@ class IdleFilter(Filter):
         """Measure speed, noise and dwells of the task, and find the streaks of each episode."""
         self.episodes_ = tuple(X)
         kept = reference_rows(len(X), reference)
-        normal = [(e, _signals(e)) for e, counts in zip(X, kept, strict=True) if counts and e.length > 1]
+        signals = [_signals(e) for e in self.episodes_]
+        normal = [x for x, counts in zip(signals, kept, strict=True) if counts and len(x) > 1]
         if not normal:
             return self._admit("no episode to learn from")
-        arms = sum(len(normal[0][0].layout.arm(column)) for column in (STATE, ACTION))
-        top = _top_speed([x for _, x in normal], arms)
+        arms = sum(len(self.episodes_[0].layout.arm(column)) for column in (STATE, ACTION))
+        top = _top_speed(normal, arms)
         if not top[:arms].any():
             return self._admit("no joint moves in any episode of the task, so there is no speed to compare with")
-        noise = _NOISE_RANGE * _noise([x for _, x in normal], self.rows)
+        noise = _NOISE_RANGE * _noise(normal, self.rows)
         self.range_ = np.maximum(self.speed * self.rows * top, noise)
         self.cutoff_, self.not_assessed_ = 1.0 - self.rows, ""
-        looked = [self._look(e) for e in self.episodes_]
+        looked = [self._look(e, x) for e, x in zip(self.episodes_, signals, strict=True)]
         self.wait_ = self._waits([stretches for (_, stretches), counts in zip(looked, kept, strict=True) if counts])
         self.streaks_ = [self._streaks(*found) for found in looked]
         return self
 
     def streaks(self, episode: Episode) -> tuple[Streak, ...]:
         """Idle streaks of an episode, in order; of a wait that is part of the work, what is too much of it."""
-        return self._streaks(*self._look(episode))
+        return self._streaks(*self._look(episode, _signals(episode)))
 
-    def _look(self, episode: Episode) -> tuple[np.ndarray, list[tuple[int, int, set[str]]]]:
+    def _look(self, episode: Episode, signals: np.ndarray) -> tuple[np.ndarray, list[tuple[int, int, set[str]]]]:
         """Idle rows, and runs of them that are long enough with their occasions: fingers close or open, a phase."""
-        idle = _still(_signals(episode), self.rows, self.range_)
+        idle = _still(signals, self.rows, self.range_)
         runs, found = _runs(idle, self.rows), []
         acts = _finger_acts(episode) if runs else []
         for start, end in runs:
@@ -134,7 +135,7 @@ class IdleFilter(Filter):
 
 def _finger_acts(episode: Episode) -> list[tuple[int, bool]]:
     """Rows at which a gripper is told to change or still moves, and whether away from where it began."""
-    commanded, acts = episode.commanded(), []
+    commanded, acts = episode.commanded, []
     for column in (STATE, ACTION):
         if column in episode.frames:
             moves = np.abs(np.diff(episode.gripper(column), axis=0)) > _FINGER_MOVES

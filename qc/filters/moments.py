@@ -19,7 +19,7 @@ _FINE = 0.005
 
 def release_row(episode: Episode) -> int | None:
     """Row at which a gripper is last told to return to where it began; None if it never is."""
-    commanded = episode.commanded()
+    commanded = episode.commanded
     returns = (commanded[1:] == commanded[:1]) & (commanded[:-1] != commanded[:1])
     rows = np.flatnonzero(returns.any(axis=1))
     return int(rows[-1]) + 1 if len(rows) else None
@@ -98,25 +98,31 @@ class EndPoseFilter(FeatureFilter):
         return names, np.full(len(names), _FINE)
 
     def _measure(self, episodes: Sequence[Episode]) -> np.ndarray:
-        return np.array([self._features(e) for e in episodes])
-
-    def _features(self, episode: Episode) -> np.ndarray:
-        path = _path(episode, self.path_)
-        row = release_row(episode)
-        row = episode.length - 1 if row is None else row
+        released = [e.length - 1 if (row := release_row(e)) is None else row for e in episodes]
+        paths = [_path(e, self.path_) for e in episodes]
+        release, end = (
+            np.array([p[row] for p, row in zip(paths, released, strict=True)]),
+            np.array([p[-1] for p in paths]),
+        )
         if not self.relative_:
-            return np.concatenate([path[row], path[-1], path[-1] - path[row]]) / np.tile(self.reach_, 3)
-        found = []
-        for values, at in ((path, row), (path, -1), (episode.frames[HELD_POSE], -1)):
-            fixed = episode.frames[FIXED_POSE][at].astype(np.float64)
-            found.append(Rotation.from_quat(fixed[3:]).inv().apply(values[at, :3].astype(np.float64) - fixed[:3]))
-        return np.concatenate(found) / self.reach_[0]
+            return np.hstack([release, end, end - release]) / np.tile(self.reach_, 3)
+        held = np.array([e.frames[HELD_POSE][-1, :3] for e in episodes], dtype=np.float64)
+        goal = np.array([e.frames[FIXED_POSE][-1] for e in episodes])
+        goal_then = np.array([e.frames[FIXED_POSE][row] for e, row in zip(episodes, released, strict=True)])
+        seen = [_seen_from(goal_then, release), _seen_from(goal, end), _seen_from(goal, held)]
+        return np.hstack(seen) / self.reach_[0]
 
     def _tell(self, episode: Episode, worst: int) -> tuple[str, dict[str, Any]]:
-        value = float(self._features(episode)[worst])
+        value = float(self._measure([episode])[0, worst])
         seen = " from the fixed part" if self.relative_ else ""
         off = value - self.centre_[worst]
         return f"{self.names_[worst]}{seen} is {abs(off):.1%} of the arm's range off", {"off": float(off)}
+
+
+def _seen_from(poses: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """Positions (n, 3) in the axes of poses (n, 7), metres and xyzw."""
+    at = poses.astype(np.float64)
+    return np.asarray(Rotation.from_quat(at[:, 3:]).apply(positions - at[:, :3], inverse=True))
 
 
 def _frame_of(normal: Sequence[Episode]) -> tuple[str, np.ndarray]:

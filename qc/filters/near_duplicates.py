@@ -1,6 +1,6 @@
 """Episodes that are another one once more: with noise, trimmed, or shifted in time."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import ClassVar, Self
 
 import numpy as np
@@ -8,11 +8,12 @@ from scipy.spatial import cKDTree
 
 from qc.episodes import ACTION, STATE, Episode
 from qc.filters.base import Explanation, Filter, reference_rows
-from qc.units import reach
+from qc.units import bounds, reach
 
 _OFFSETS = (-12, -6, 0, 6, 12)
 _OVERLAP = 0.5
-_COMPARED = 256
+_COMPARED = 64
+_AT_ONCE = 1024
 
 
 class NearDuplicatesFilter(Filter):
@@ -50,20 +51,16 @@ class NearDuplicatesFilter(Filter):
 
     def _compare(self, episodes: Sequence[Episode]) -> None:
         motions = [_motion(e) / self.reach_ for e in episodes]
-        marks = [_moments(e, m) for e, m in zip(episodes, motions, strict=True)]
-        seen: set[tuple[int, int, int]] = set()
-        for moment in range(3):
-            there = [i for i, m in enumerate(marks) if m[moment] is not None]
-            if len(there) < 2:
-                continue
-            prints = np.array([_fingerprint(motions[i], int(marks[i][moment] or 0)) for i in there])
-            radius = 2 * self.distance * np.sqrt(prints.shape[1])
-            for a, b in _close_pairs(prints, radius):
-                i, j = there[a], there[b]
-                lag = int(marks[i][moment] or 0) - int(marks[j][moment] or 0)
-                if (i, j, lag) not in seen:
-                    seen.add((i, j, lag))
-                    self._judge(episodes[i], episodes[j], _aligned(motions[i], motions[j], lag), lag)
+        found = [np.zeros((0, 3), dtype=np.int64)]
+        for marks in np.array([_moments(e, m) for e, m in zip(episodes, motions, strict=True)]).T:
+            there = np.flatnonzero(marks >= 0)
+            if len(there) > 1:
+                prints = np.array([_fingerprint(motions[i], marks[i]) for i in there])
+                pairs = there[_close_pairs(prints, 2 * self.distance * np.sqrt(prints.shape[1]))]
+                found.append(np.column_stack([pairs, marks[pairs[:, 0]] - marks[pairs[:, 1]]]))
+        aligned = np.unique(np.concatenate(found), axis=0)
+        for (i, j, lag), difference in zip(aligned.tolist(), _differences(motions, aligned).tolist(), strict=True):
+            self._judge(episodes[i], episodes[j], difference, lag)
 
     def _judge(self, first: Episode, second: Episode, difference: float, lag: int) -> None:
         if difference > self.distance:
@@ -95,33 +92,41 @@ def _reach(episodes: Sequence[Episode]) -> np.ndarray:
     return reach(np.concatenate([_motion(e) for e in episodes]))
 
 
-def _moments(episode: Episode, motion: np.ndarray) -> tuple[int | None, int | None, int | None]:
-    commanded = episode.commanded()
+def _moments(episode: Episode, motion: np.ndarray) -> tuple[int, int, int]:
+    """Rows at which the gripper's command first and last changes and the fastest; -1 for what there is none of."""
+    commanded = episode.commanded
     changes = np.flatnonzero((commanded[1:] != commanded[:-1]).any(axis=1)) + 1
-    first, last = (int(changes[0]), int(changes[-1])) if len(changes) else (None, None)
+    first, last = (int(changes[0]), int(changes[-1])) if len(changes) else (-1, -1)
     speed = np.linalg.norm(np.diff(motion, axis=0), axis=1)
-    return first, last, int(speed.argmax()) if len(speed) else None
+    return first, last, int(speed.argmax()) if len(speed) else -1
 
 
 def _fingerprint(motion: np.ndarray, row: int) -> np.ndarray:
     return motion[np.clip(row + np.array(_OFFSETS), 0, len(motion) - 1)].ravel()
 
 
-def _close_pairs(prints: np.ndarray, radius: float) -> Iterator[tuple[int, int]]:
-    """Pairs of rows no farther apart than ``radius``; looked for among few orthogonal directions, which only shrink."""
+def _close_pairs(prints: np.ndarray, radius: float) -> np.ndarray:
+    """Pairs (p, 2) of rows no farther apart than ``radius``; sought in few orthogonal directions, which only shrink."""
     centred = prints - prints.mean(axis=0)
     _, _, axes = np.linalg.svd(centred[: 4 * prints.shape[1]], full_matrices=False)
     pairs = cKDTree(centred @ axes[:8].T).query_pairs(radius, output_type="ndarray")
-    if len(pairs):
-        apart = np.linalg.norm(centred[pairs[:, 0]] - centred[pairs[:, 1]], axis=1)
-        for a, b in pairs[apart <= radius]:
-            yield int(a), int(b)
+    return pairs[np.linalg.norm(centred[pairs[:, 0]] - centred[pairs[:, 1]], axis=1) <= radius]
 
 
-def _aligned(first: np.ndarray, second: np.ndarray, lag: int) -> float:
-    """Root mean square difference of rows ``t + lag`` of the first and ``t`` of the second, where both are."""
-    start, end = max(0, -lag), min(len(second), len(first) - lag)
-    if end - start < _OVERLAP * min(len(first), len(second)):
-        return np.inf
-    rows = np.unique(np.linspace(start, end - 1, _COMPARED).astype(np.int64))
-    return float(np.sqrt(np.square(first[rows + lag] - second[rows]).mean()))
+def _differences(motions: Sequence[np.ndarray], aligned: np.ndarray) -> np.ndarray:
+    """Root mean square difference (p,) of rows ``t + lag`` of motion i and ``t`` of motion j, where both have them.
+
+    Args:
+        aligned: (p, 3), each i, j and lag; pairs that share less than half of the shorter one are infinitely different.
+    """
+    lengths = np.array([len(m) for m in motions])
+    i, j, lag = aligned.T
+    start, end = np.maximum(0, -lag), np.minimum(lengths[j], lengths[i] - lag)
+    out = np.full(len(aligned), np.inf)
+    rows, first, shares = np.concatenate(motions), bounds(lengths), np.linspace(0.0, 1.0, _COMPARED)
+    enough = np.flatnonzero(end - start >= _OVERLAP * np.minimum(lengths[i], lengths[j]))
+    for some in np.array_split(enough, len(enough) // _AT_ONCE + 1):
+        t = (start[some, None] + shares * (end - 1 - start)[some, None]).astype(np.int64)
+        apart = rows[first[i[some], None] + lag[some, None] + t] - rows[first[j[some], None] + t]
+        out[some] = np.sqrt(np.square(apart).mean(axis=(1, 2)))
+    return out

@@ -1,17 +1,19 @@
 """Motion that trembles, or that leaps once, told for each dimension."""
 
 from collections.abc import Callable, Sequence
+from itertools import batched, pairwise
 from typing import Any, ClassVar
 
 import numpy as np
 
 from qc.episodes import ACTION, EEF_POS, STATE, Episode
 from qc.filters.features import FeatureFilter
-from qc.units import reach
+from qc.units import bounds, reach
 
 _DECADE = 0.1
 _LEAST = {"jitter": 10**-3.3, "spikes": 10**-2.0}
 _LEAST_OUT = 10**-2.2
+_AT_ONCE = 64
 
 
 class _RoughnessFilter(FeatureFilter):
@@ -30,17 +32,19 @@ class _RoughnessFilter(FeatureFilter):
         return tuple(f"{c}, {n}" for c, n in names), np.full(len(names), _DECADE)
 
     def _measure(self, episodes: Sequence[Episode]) -> np.ndarray:
-        least = _LEAST[self.name]
-        return np.log10(least + np.array([type(self).summary(self._changes(e)) for e in episodes]))
+        changes = (each for some in batched(episodes, _AT_ONCE) for each in self._changes(some))
+        return np.log10(_LEAST[self.name] + np.array([type(self).summary(each) for each in changes]))
 
-    def _changes(self, episode: Episode) -> np.ndarray:
-        """(length - 2, k), or a single row of zeros."""
-        found = [np.diff(_moved(episode, c), n=2, axis=0) / self.reach_[c] for c in self.columns_]
-        changes = np.abs(np.hstack(found))
-        return changes if len(changes) else np.zeros((1, changes.shape[1]))
+    def _changes(self, episodes: Sequence[Episode]) -> list[np.ndarray]:
+        """Of each episode (length - 2, k), or a single row of zeros."""
+        return _apart(np.abs(np.diff(self._stack(episodes), n=2, axis=0)), episodes)
+
+    def _stack(self, episodes: Sequence[Episode]) -> np.ndarray:
+        """All rows, one under another, (rows, k)."""
+        return np.hstack([np.concatenate([_moved(e, c) for e in episodes]) / self.reach_[c] for c in self.columns_])
 
     def _tell(self, episode: Episode, worst: int) -> tuple[str, dict[str, Any]]:
-        changes = self._changes(episode)[:, worst]
+        changes = self._changes([episode])[0][:, worst]
         row = int(changes.argmax()) + 1
         return self._words(self.names_[worst], row, changes), {"frame": row, "change": float(changes.max())}
 
@@ -72,28 +76,33 @@ class SpikesFilter(_RoughnessFilter):
         return names * 2, np.tile(resolution, 2)
 
     def _measure(self, episodes: Sequence[Episode]) -> np.ndarray:
-        out = np.array([self._sticks_out(e).max(axis=0) for e in episodes])
-        return np.hstack([super()._measure(episodes), np.log10(_LEAST_OUT + out)])
+        out = [each.max(axis=0) for some in batched(episodes, _AT_ONCE) for each in self._sticks_out(some)]
+        return np.hstack([super()._measure(episodes), np.log10(_LEAST_OUT + np.array(out))])
 
-    def _sticks_out(self, episode: Episode) -> np.ndarray:
-        """(length - 2, k), or a single row of zeros."""
-        x = np.hstack([_moved(episode, c) / self.reach_[c] for c in self.columns_])
-        if len(x) < 3:
-            return np.zeros((1, x.shape[1]))
+    def _sticks_out(self, episodes: Sequence[Episode]) -> list[np.ndarray]:
+        """Of each episode (length - 2, k), or a single row of zeros."""
+        x = self._stack(episodes)
         before, at, after = x[:-2], x[1:-1], x[2:]
-        return np.maximum(np.maximum(at - np.maximum(before, after), np.minimum(before, after) - at), 0.0)
+        out = np.maximum(at - np.maximum(before, after), np.minimum(before, after) - at)
+        return _apart(np.maximum(out, 0.0), episodes)
 
     def _tell(self, episode: Episode, worst: int) -> tuple[str, dict[str, Any]]:
         size = len(self.names_) // 2
         if worst < size:
             return super()._tell(episode, worst)
-        out = self._sticks_out(episode)[:, worst - size]
+        out = self._sticks_out([episode])[0][:, worst - size]
         row = int(out.argmax()) + 1
         told = f"{self.names_[worst]} leaps out and back by {out.max():.1%} of its range at frame {row}"
         return told, {"frame": row, "change": float(out.max())}
 
     def _words(self, dimension: str, row: int, changes: np.ndarray) -> str:
         return f"{dimension} leaps by {changes.max():.1%} of its range at frame {row}"
+
+
+def _apart(inner: np.ndarray, episodes: Sequence[Episode]) -> list[np.ndarray]:
+    """What belongs to each episode, of what was found for all rows but the first and the last, (rows - 2, k)."""
+    ends = bounds(np.array([e.length for e in episodes])).tolist()
+    return [inner[a : b - 2] if b - a > 2 else np.zeros((1, inner.shape[1])) for a, b in pairwise(ends)]
 
 
 def _moved(episode: Episode, column: str) -> np.ndarray:

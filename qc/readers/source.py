@@ -9,7 +9,6 @@ from qc.errors import QcError
 from qc.readers.lerobot import read_lerobot
 from qc.readers.lerobot_meta import is_lerobot
 from qc.readers.run import is_run, read_run
-from qc.readers.video import check_videos
 
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
@@ -59,4 +58,8 @@ def read_source(folder: Path, *, videos: bool = False) -> EpisodeSet:
     if fatal := [finding for finding in found.findings if finding.fatal]:
         more = f" (and {len(fatal) - 1} more findings)" if len(fatal) > 1 else ""
         raise QcError(f"{folder}: {fatal[0]}{more}")
-    return check_videos(found) if videos else found
+    if not videos:
+        return found
+    from qc.readers.video import check_videos
+
+    return check_videos(found)
