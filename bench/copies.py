@@ -14,19 +14,18 @@ import numpy as np
 from pipeline.engine import choose_engine
 from pipeline.export import export
 from pipeline.export.selection import Choice
-from pipeline.record import Request, record
+from pipeline.record import Request, record, tasks_with_expert
 from pipeline.store import Episode, Run, episode_id, read_episode
 
-TASKS = ("peg_round_4mm", "peg_round_8mm", "peg_round_12mm", "peg_round_16mm")
-RECORDED_OF_EACH = 16
+RECORDED_OF_EACH = 8
 EPISODES = 1355
-OFFSET_RAD = 0.002
+OFFSET_RAD = 0.02
 
 
 def main() -> None:
     """Record, multiply, export."""
     place = Path(sys.argv[1])
-    record(Request(place / "recorded", TASKS, RECORDED_OF_EACH, 1, choose_engine("cpu")))
+    record(Request(place / "recorded", tuple(tasks_with_expert()), RECORDED_OF_EACH, 1, choose_engine("cpu")))
     _multiply(place / "recorded", place / "run")
     export(place / "run", place / "dataset", choice=Choice(cameras=()))
 

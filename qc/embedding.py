@@ -143,11 +143,11 @@ def _signals(
     succeeded = np.array([e.succeeded for e in episodes])
     normal = np.repeat(succeeded if succeeded.any() else ~succeeded, lengths)
     if all(EEF_POS in e.frames and EEF_QUAT in e.frames for e in episodes):
-        position = np.concatenate([e.frames[EEF_POS] for e in episodes]).astype(np.float64)
-        size = float(reach(position[normal]).max())
+        position = np.concatenate([e.frames[EEF_POS] for e in episodes], dtype=np.float64)
+        size = float(reach(position, normal).max())
         add("eef_position", position, "xyz", np.full(3, size))
         add("eef_stray", np.concatenate([stray(e, size) for e in episodes]), ("off", "up"), np.full(2, size))
-        quaternions = np.concatenate([e.frames[EEF_QUAT] for e in episodes]).astype(np.float64)
+        quaternions = np.concatenate([e.frames[EEF_QUAT] for e in episodes], dtype=np.float64)
         columns = Rotation.from_quat(quaternions).as_matrix()[:, :, :2].reshape(-1, 6)
         add("eef_rotation", columns, _ROTATION, np.ones(6))
     for column, name in ((STATE, "state"), (ACTION, "action")):
@@ -156,7 +156,8 @@ def _signals(
         arm = stack(episodes, column)
         driven = moving(arm, lengths)
         names = np.array([layout.names[column][i] for i in layout.arm(column)], dtype=object)[driven]
-        add(f"{name}_arm", arm[:, driven], names, reach(arm[normal][:, driven]))
+        arm = arm[:, driven]
+        add(f"{name}_arm", arm, names, reach(arm, normal))
         gripper = np.concatenate([e.gripper(column) for e in episodes])
         closed = ["closed"] if gripper.shape[1] == 1 else [f"closed_{i}" for i in range(gripper.shape[1])]
         add(f"{name}_gripper", _closed_so_far(gripper, lengths), closed, np.ones(len(closed)))

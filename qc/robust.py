@@ -22,11 +22,15 @@ def _median(x: np.ndarray, axis: int) -> np.ndarray:
     return np.asarray(np.take(ordered, [(n - 1) // 2, n // 2], axis=axis).mean(axis=axis, keepdims=True))
 
 
-def quantile(x: np.ndarray, share: float) -> float:
-    """Quantile of finite numbers (n,) by linear interpolation: numpy's, whose bookkeeping outlasts a short sort."""
-    ordered, at = np.sort(x), share * (len(x) - 1)
-    low = int(at)
-    return float(ordered[low] + (at - low) * (ordered[min(low + 1, len(x) - 1)] - ordered[low]))
+def quantiles(x: np.ndarray, *shares: float) -> np.ndarray:
+    """Quantiles of finite numbers (n, ...) along the first axis, linearly interpolated: (shares, ...).
+
+    As numpy's, but several times as fast: see :func:`_median`.
+    """
+    ordered, at = np.sort(x, axis=0), np.array(shares) * (len(x) - 1)
+    low = at.astype(np.int64)
+    part = (at - low).reshape(-1, *[1] * (x.ndim - 1))
+    return np.asarray((1 - part) * ordered[low] + part * ordered[np.minimum(low + 1, len(x) - 1)])
 
 
 def robust_z(x: np.ndarray, reference: np.ndarray) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from qc.robust import quantile
+from qc.robust import quantiles
 
 _SMOOTH = 1e-3  # smoother than this is all the same
 _PADDING = 4
@@ -16,8 +16,8 @@ def roughness(speed: np.ndarray, change: np.ndarray) -> float:
         speed: (rows - 1,) way from each row to the next.
         change: (rows - 2,) size of the change of that way, as a vector, in the same unit.
     """
-    top = quantile(speed, 0.95) if len(speed) else 0.0
-    return float(np.log10(_SMOOTH + (quantile(change, 0.5) / top if len(change) and top > 0 else 0.0)))
+    top = quantiles(speed, 0.95)[0] if len(speed) else 0.0
+    return float(np.log10(_SMOOTH + (quantiles(change, 0.5)[0] / top if len(change) and top > 0 else 0.0)))
 
 
 def spectral_arc_length(speed: np.ndarray) -> float:

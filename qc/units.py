@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from qc.episodes import Episode
+from qc.robust import quantiles
 
 _SAMPLE = 20_000
 _LEAST_SHARE = 1e-3
@@ -12,16 +13,20 @@ _ROUNDING = 64 * np.finfo(np.float32).eps
 _TINY = np.finfo(np.float64).tiny
 
 
-def reach(values: np.ndarray) -> np.ndarray:
+def reach(values: np.ndarray, of: np.ndarray | None = None) -> np.ndarray:
     """Robust range of each column of rows (n, k), in its own unit: from the 0.5th to the 99.5th percentile.
 
     A column that hardly moves counts as a thousandth of the widest at least, and as what float32 can tell apart at its
     values: rounding is no motion.
+
+    Args:
+        of: (n,) bool, the rows that count; all by default.
     """
-    if not len(values):
+    rows = np.arange(len(values)) if of is None else np.flatnonzero(of)
+    if not len(rows):
         return np.ones(values.shape[1])
-    some = values[:: max(1, len(values) // _SAMPLE)]
-    low, high = np.percentile(some, (0.5, 99.5), axis=0)
+    some = values[rows[:: max(1, len(rows) // _SAMPLE)]]
+    low, high = quantiles(some, 0.005, 0.995)
     wide = high - low
     least = np.maximum(_LEAST_SHARE * wide.max(initial=0.0), _ROUNDING * np.abs(some).max(axis=0))
     return np.maximum(np.maximum(wide, least), _TINY)
@@ -29,7 +34,7 @@ def reach(values: np.ndarray) -> np.ndarray:
 
 def stack(episodes: Sequence[Episode], column: str) -> np.ndarray:
     """What of state or action is no gripper, of all episodes, one under another, as recorded (float64)."""
-    return np.concatenate([e.arm(column) for e in episodes]).astype(np.float64)
+    return np.concatenate([e.arm(column) for e in episodes], dtype=np.float64)
 
 
 def moving(values: np.ndarray, lengths: np.ndarray) -> np.ndarray:

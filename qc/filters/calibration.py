@@ -24,7 +24,7 @@ def largest_by_chance(
     Monte Carlo over :data:`ROUNDS` samples of n standard normal k-vectors; remembered for sizes that hardly differ.
 
     Args:
-        statistic: from samples (m, n, k), and the further arguments, to (m, n).
+        statistic: from samples (m, n, k), and the further arguments, to the values (m, :) among which is the largest.
     """
     if n > LARGEST:
         half, full = (_simulate(statistic, size, k, false_alarm, seed, *arguments) for size in (LARGEST // 2, LARGEST))

@@ -9,7 +9,7 @@ from scipy.ndimage import maximum_filter1d, minimum_filter1d, uniform_filter1d
 
 from qc.episodes import ACTION, STATE, Episode
 from qc.filters.base import Explanation, Filter, reference_rows
-from qc.units import reach
+from qc.units import bounds, reach, stack
 
 _NOISE_RANGE = 8.0
 _LEAST_SPEED = 0.1
@@ -31,6 +31,10 @@ class Streak:
     def rows(self) -> int:
         """How many rows."""
         return self.end - self.start
+
+
+_Looked = tuple[np.ndarray, list[tuple[int, int, set[str]]]]
+"""Idle rows (length,) bool, and runs of them with their occasions."""
 
 
 class IdleFilter(Filter):
@@ -68,7 +72,7 @@ class IdleFilter(Filter):
         """Measure speed, noise and dwells of the task, and find the streaks of each episode."""
         self.episodes_ = tuple(X)
         kept = reference_rows(len(X), reference)
-        signals = [_signals(e) for e in self.episodes_]
+        signals = _signals(self.episodes_)
         normal = [x for x, counts in zip(signals, kept, strict=True) if counts and len(x) > 1]
         if not normal:
             return self._admit("no episode to learn from")
@@ -79,24 +83,28 @@ class IdleFilter(Filter):
         noise = _NOISE_RANGE * _noise(normal, self.rows)
         self.range_ = np.maximum(self.speed * self.rows * top, noise)
         self.cutoff_, self.not_assessed_ = 1.0 - self.rows, ""
-        looked = [self._look(e, x) for e, x in zip(self.episodes_, signals, strict=True)]
+        looked = self._look(self.episodes_, signals)
         self.wait_ = self._waits([stretches for (_, stretches), counts in zip(looked, kept, strict=True) if counts])
         self.streaks_ = [self._streaks(*found) for found in looked]
         return self
 
     def streaks(self, episode: Episode) -> tuple[Streak, ...]:
         """Idle streaks of an episode, in order; of a wait that is part of the work, what is too much of it."""
-        return self._streaks(*self._look(episode, _signals(episode)))
+        return self._streaks(*self._look([episode], _signals([episode]))[0])
 
-    def _look(self, episode: Episode, signals: np.ndarray) -> tuple[np.ndarray, list[tuple[int, int, set[str]]]]:
-        """Idle rows, and runs of them that are long enough with their occasions: fingers close or open, a phase."""
-        idle = _still(signals, self.rows, self.range_)
-        runs, found = _runs(idle, self.rows), []
-        acts = _finger_acts(episode) if runs else []
-        for start, end in runs:
-            near = {a for row, a in acts if start - self.excused_after < row < end + self.excused_before}
-            found.append((start, end, {_FINGERS[int(a)] for a in near} | {episode.phase_at((start + end) // 2)} - {""}))
-        return idle, found
+    def _look(self, episodes: Sequence[Episode], signals: Sequence[np.ndarray]) -> list[_Looked]:
+        """Of each episode the idle rows, and runs of them that are long enough with their occasions."""
+        found = []
+        for episode, idle in zip(episodes, _still(signals, self.rows, self.range_), strict=True):
+            runs = _runs(idle, self.rows)
+            acts = _finger_acts(episode) if runs else []
+            found.append((idle, [(a, b, self._occasions(episode, a, b, acts)) for a, b in runs]))
+        return found
+
+    def _occasions(self, episode: Episode, start: int, end: int, acts: Sequence[tuple[int, bool]]) -> set[str]:
+        """Fingers that close or open, and the phase."""
+        near = {a for row, a in acts if start - self.excused_before < row < end + self.excused_before}
+        return {_FINGERS[int(a)] for a in near} | {episode.phase_at((start + end) // 2)} - {""}
 
     def _streaks(self, idle: np.ndarray, stretches: Sequence[tuple[int, int, set[str]]]) -> tuple[Streak, ...]:
         streaks = []
@@ -156,10 +164,12 @@ def _told(streak: Streak, episode: Episode) -> str:
     return f"idle for {streak.rows} rows {place}{during} (rows {streak.start} to {streak.end - 1})"
 
 
-def _signals(episode: Episode) -> np.ndarray:
-    """Measured and commanded motion: all of the arm's columns, then the grippers', (length, columns)."""
-    there = [column for column in (STATE, ACTION) if column in episode.frames]
-    return np.hstack([*(episode.arm(c) for c in there), *(episode.gripper(c) for c in there)]).astype(np.float64)
+def _signals(episodes: Sequence[Episode]) -> list[np.ndarray]:
+    """Measured and commanded motion: all of the arm's columns, then the grippers', each (length, columns)."""
+    there = [column for column in (STATE, ACTION) if all(column in e.frames for e in episodes)]
+    arms = [stack(episodes, column) for column in there]
+    grippers = [np.concatenate([e.gripper(column) for e in episodes], dtype=np.float64) for column in there]
+    return np.split(np.hstack([*arms, *grippers]), np.cumsum([e.length for e in episodes])[:-1])
 
 
 def _top_speed(episodes: Sequence[np.ndarray], arms: int) -> np.ndarray:
@@ -181,15 +191,18 @@ def _noise(episodes: Sequence[np.ndarray], rows: int) -> np.ndarray:
     return np.sqrt(np.percentile(np.maximum(power, 0.0), 10, axis=0) / 6.0)
 
 
-def _still(x: np.ndarray, rows: int, within: np.ndarray) -> np.ndarray:
-    """Rows that lie in a window of ``rows`` rows over which every column of ``x`` stays within its range."""
-    idle = np.zeros(len(x), dtype=bool)
-    starts = len(x) - rows + 1
-    if starts > 0:
-        spread = maximum_filter1d(x, rows, axis=0) - minimum_filter1d(x, rows, axis=0)
-        for start in np.flatnonzero((spread[rows // 2 :][:starts] <= within).all(axis=1)):
+def _still(signals: Sequence[np.ndarray], rows: int, within: np.ndarray) -> list[np.ndarray]:
+    """Rows of each episode in a window of ``rows`` rows over which every column stays within its range."""
+    x, lengths = np.concatenate(signals), [len(mine) for mine in signals]
+    spread = maximum_filter1d(x, rows, axis=0) - minimum_filter1d(x, rows, axis=0)
+    calm, found = (spread <= within).all(axis=1), []
+    for first, length in zip(bounds(np.array(lengths)).tolist(), lengths, strict=False):
+        idle = np.zeros(length, dtype=bool)
+        inside = calm[first + rows // 2 : max(0, first + rows // 2 + length - rows + 1)]
+        for start in np.flatnonzero(inside):
             idle[start : start + rows] = True
-    return idle
+        found.append(idle)
+    return found
 
 
 def _runs(mask: np.ndarray, at_least: int) -> list[tuple[int, int]]:

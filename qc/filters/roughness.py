@@ -8,7 +8,7 @@ import numpy as np
 
 from qc.episodes import ACTION, EEF_POS, STATE, Episode
 from qc.filters.features import FeatureFilter
-from qc.units import bounds, reach
+from qc.units import bounds, reach, stack
 
 _DECADE = 0.1
 _LEAST = {"jitter": 10**-3.3, "spikes": 10**-2.0}
@@ -25,7 +25,7 @@ class _RoughnessFilter(FeatureFilter):
     def _prepare(self, normal: Sequence[Episode]) -> tuple[tuple[str, ...], np.ndarray]:
         first = normal[0]
         self.columns_ = [c for c in (STATE, ACTION, EEF_POS) if all(c in e.frames for e in normal)]
-        self.reach_ = {c: reach(np.concatenate([_moved(e, c) for e in normal])) for c in self.columns_}
+        self.reach_ = {c: reach(_stack(normal, c)) for c in self.columns_}
         if EEF_POS in self.reach_:
             self.reach_[EEF_POS][:] = self.reach_[EEF_POS].max()
         names = [(c, n) for c in self.columns_ for n in _names(first, c)]
@@ -41,7 +41,7 @@ class _RoughnessFilter(FeatureFilter):
 
     def _stack(self, episodes: Sequence[Episode]) -> np.ndarray:
         """All rows, one under another, (rows, k)."""
-        return np.hstack([np.concatenate([_moved(e, c) for e in episodes]) / self.reach_[c] for c in self.columns_])
+        return np.hstack([_stack(episodes, c) / self.reach_[c] for c in self.columns_])
 
     def _tell(self, episode: Episode, worst: int) -> tuple[str, dict[str, Any]]:
         changes = self._changes([episode])[0][:, worst]
@@ -105,9 +105,10 @@ def _apart(inner: np.ndarray, episodes: Sequence[Episode]) -> list[np.ndarray]:
     return [inner[a : b - 2] if b - a > 2 else np.zeros((1, inner.shape[1])) for a, b in pairwise(ends)]
 
 
-def _moved(episode: Episode, column: str) -> np.ndarray:
-    values = episode.frames[column] if column == EEF_POS else episode.arm(column)
-    return values.astype(np.float64)
+def _stack(episodes: Sequence[Episode], column: str) -> np.ndarray:
+    if column == EEF_POS:
+        return np.concatenate([e.frames[EEF_POS] for e in episodes], dtype=np.float64)
+    return stack(episodes, column)
 
 
 def _names(episode: Episode, column: str) -> list[str]:
