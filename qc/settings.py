@@ -8,7 +8,15 @@ from typing import Any, Self
 from qc.errors import QcError
 
 _CHOICES = {"within": ("task", "family")}
-_BELOW_ONE = ("false_alarm", "length_floor", "idle_speed", "idle_share", "minority_share", "copy_distance")
+_BELOW_ONE = (
+    "false_alarm",
+    "length_floor",
+    "idle_speed",
+    "idle_share",
+    "minority_share",
+    "copies_share",
+    "copy_distance",
+)
 
 
 @dataclass(frozen=True)
@@ -25,6 +33,8 @@ class Settings:
         idle_share: if more of a task is idle than this, the rule may be wrong and its episodes are for review.
         minority_share: if a filter finds more of a task unusual than this, that may be another good way to do it, and
             its episodes are for review.
+        copies_share: if more of a task are near duplicates than this, its motion may not be recorded, and they are for
+            review.
         copy_distance: largest difference between near duplicates.
         feature_min_episodes: fewer in a task are not assessed for jitter, spikes, release, end pose and phases.
         excused_before: rows before a change of the gripper's command in which a wait belongs to it.
@@ -45,6 +55,7 @@ class Settings:
     excused_before: int = 5
     excused_after: int = 12
     minority_share: float = 0.1
+    copies_share: float = 0.5
     copy_distance: float = 0.005
     feature_min_episodes: int = 10
     length_min_episodes: int = 10

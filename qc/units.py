@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from qc.episodes import Episode
+from qc.episodes import ACTION, STATE, Episode
 from qc.robust import quantiles
 
 _SAMPLE = 20_000
@@ -35,6 +35,19 @@ def reach(values: np.ndarray, of: np.ndarray | None = None) -> np.ndarray:
 def stack(episodes: Sequence[Episode], column: str) -> np.ndarray:
     """What of state or action is no gripper, of all episodes, one under another, as recorded (float64)."""
     return np.concatenate([e.arm(column) for e in episodes], dtype=np.float64)
+
+
+def motions(episodes: Sequence[Episode]) -> list[np.ndarray]:
+    """Measured and commanded motion of each episode, (length, k) float64: the arm's columns, then the grippers'."""
+    there = [column for column in (STATE, ACTION) if column in episodes[0].layout.names]
+    arms = [stack(episodes, column) for column in there]
+    grippers = [np.concatenate([e.gripper(column) for e in episodes], dtype=np.float64) for column in there]
+    return np.split(np.hstack([*arms, *grippers]), np.cumsum([e.length for e in episodes])[:-1])
+
+
+def arm_columns(episodes: Sequence[Episode]) -> int:
+    """How many columns of :func:`motions` are the arm's."""
+    return sum(len(episodes[0].layout.arm(column)) for column in (STATE, ACTION))
 
 
 def moving(values: np.ndarray, lengths: np.ndarray) -> np.ndarray:

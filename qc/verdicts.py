@@ -60,8 +60,10 @@ class _Case:
 
     def told(self) -> list[str]:
         """What was found, and what could not be assessed."""
-        lacking = ", ".join(dict.fromkeys(self.not_assessed.values()))
-        return [*self.sentences, *([f"not assessed: {lacking}"] if lacking else [])]
+        because: dict[str, list[str]] = {}
+        for name, why in self.not_assessed.items():
+            because.setdefault(why, []).append(name)
+        return [*self.sentences, *(f"not assessed by {', '.join(of)} ({why})" for why, of in because.items())]
 
     def reasons(self) -> list[str]:
         """Those that decided first."""
@@ -173,9 +175,9 @@ class _Judge:
         for i, loops in zip(rows, find_loops(episodes), strict=True):
             told = [f"rows {start} to {end - 1} lead back to {phase}: not compared" for phase, start, end in loops]
             self.cases[i].sentences += told
-        self._judge(NearDuplicatesFilter(s.copy_distance), episodes, rows, share=1.0)
-        self._judge_idle(episodes, rows)
         self._judge(LengthFilter(s.length_min_episodes, s.length_floor, **chance), lengths, rows)
+        self._judge(NearDuplicatesFilter(s.copy_distance), episodes, rows, share=s.copies_share)
+        self._judge_idle(episodes, rows)
         for kind in (JitterFilter, SpikesFilter, ReleaseFilter, EndPoseFilter):
             self._judge(kind(s.feature_min_episodes, **chance), episodes, rows)
         self._judge(PhasesFilter(s.feature_min_episodes), episodes, rows, share=0.0)

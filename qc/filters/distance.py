@@ -58,7 +58,7 @@ class DistanceFilter(Filter):
         rows = reference_rows(len(X), reference)
         n = int(rows.sum())
         if n < self.min_episodes:
-            return self._admit(f"{n} episodes, {self.name} needs {self.min_episodes}")
+            return self._admit(f"{n} of {self.min_episodes} episodes needed")
         self.deviations_ = np.asarray(X)
         self.projection_ = projection or RobustPCA(self.components, self.groups).fit(X[rows])
         scores = self.projection_.transform(X)

@@ -37,7 +37,7 @@ class FeatureFilter(Filter):
         rows = reference_rows(len(X), reference)
         normal = [e for e, counts in zip(X, rows, strict=True) if counts]
         if len(normal) < self.min_episodes:
-            return self._admit(f"{len(normal)} episodes, {self.name} needs {self.min_episodes}")
+            return self._admit(f"{len(normal)} of {self.min_episodes} episodes needed")
         self.episodes_ = tuple(X)
         self.names_, resolution = self._prepare(normal)
         if not self.names_:

@@ -9,7 +9,7 @@ from scipy.ndimage import maximum_filter1d, minimum_filter1d, uniform_filter1d
 
 from qc.episodes import ACTION, STATE, Episode
 from qc.filters.base import Explanation, Filter, reference_rows
-from qc.units import bounds, reach, stack
+from qc.units import arm_columns, bounds, motions, reach
 
 _NOISE_RANGE = 8.0
 _LEAST_SPEED = 0.1
@@ -72,14 +72,11 @@ class IdleFilter(Filter):
         """Measure speed, noise and dwells of the task, and find the streaks of each episode."""
         self.episodes_ = tuple(X)
         kept = reference_rows(len(X), reference)
-        signals = _signals(self.episodes_)
+        signals = motions(self.episodes_)
         normal = [x for x, counts in zip(signals, kept, strict=True) if counts and len(x) > 1]
         if not normal:
             return self._admit("no episode to learn from")
-        arms = sum(len(self.episodes_[0].layout.arm(column)) for column in (STATE, ACTION))
-        top = _top_speed(normal, arms)
-        if not top[:arms].any():
-            return self._admit("no joint moves in any episode of the task, so there is no speed to compare with")
+        top = _top_speed(normal, arm_columns(self.episodes_))
         noise = _NOISE_RANGE * _noise(normal, self.rows)
         self.range_ = np.maximum(self.speed * self.rows * top, noise)
         self.cutoff_, self.not_assessed_ = 1.0 - self.rows, ""
@@ -90,7 +87,7 @@ class IdleFilter(Filter):
 
     def streaks(self, episode: Episode) -> tuple[Streak, ...]:
         """Idle streaks of an episode, in order; of a wait that is part of the work, what is too much of it."""
-        return self._streaks(*self._look([episode], _signals([episode]))[0])
+        return self._streaks(*self._look([episode], motions([episode]))[0])
 
     def _look(self, episodes: Sequence[Episode], signals: Sequence[np.ndarray]) -> list[_Looked]:
         """Of each episode the idle rows, and runs of them that are long enough with their occasions."""
@@ -162,14 +159,6 @@ def _told(streak: Streak, episode: Episode) -> str:
     during = f" during {phase}" if phase else ""
     place = "in the middle" if streak.where == "middle" else f"at the {streak.where}"
     return f"idle for {streak.rows} rows {place}{during} (rows {streak.start} to {streak.end - 1})"
-
-
-def _signals(episodes: Sequence[Episode]) -> list[np.ndarray]:
-    """Measured and commanded motion: all of the arm's columns, then the grippers', each (length, columns)."""
-    there = [column for column in (STATE, ACTION) if all(column in e.frames for e in episodes)]
-    arms = [stack(episodes, column) for column in there]
-    grippers = [np.concatenate([e.gripper(column) for e in episodes], dtype=np.float64) for column in there]
-    return np.split(np.hstack([*arms, *grippers]), np.cumsum([e.length for e in episodes])[:-1])
 
 
 def _top_speed(episodes: Sequence[np.ndarray], arms: int) -> np.ndarray:

@@ -38,7 +38,7 @@ class LengthFilter(Filter):
         self.lengths_ = _lengths(X)
         normal = self.lengths_[reference_rows(len(self.lengths_), reference)]
         if len(normal) < self.min_episodes:
-            return self._admit(f"{len(normal)} episodes, length needs {self.min_episodes}")
+            return self._admit(f"{len(normal)} of {self.min_episodes} episodes needed")
         centre, spread = centre_and_spread(normal)
         self.median_ = float(centre)
         self.deviation_ = max(float(spread), self.floor * self.median_)

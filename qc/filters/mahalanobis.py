@@ -9,6 +9,7 @@ from qc.filters.distance import DistanceFilter
 from qc.robust import robust_z, winsorise
 
 _RADIUS = 1.3
+_LEAST_VARIANCE = 1e-12
 
 
 class MahalanobisFilter(DistanceFilter):
@@ -47,9 +48,9 @@ def shrunk_covariance(x: np.ndarray) -> np.ndarray:
     size = np.square(covariance).sum(axis=(-2, -1))
     noise = (np.square(np.square(x).sum(axis=-1)).sum(axis=-1) / n - size) / (k * n)
     apart = size / k - mean**2
-    share = np.where(apart > 0, np.minimum(noise, apart) / np.where(apart > 0, apart, 1.0), 0.0)
-    share = share[..., None, None]
-    return np.asarray((1 - share) * covariance + share * mean[..., None, None] * np.eye(k))
+    share = np.where(apart > 0, np.minimum(noise, apart) / np.where(apart > 0, apart, 1.0), 1.0)
+    share, mean = share[..., None, None], np.maximum(mean, _LEAST_VARIANCE)[..., None, None]
+    return np.asarray((1 - share) * covariance + share * mean * np.eye(k))
 
 
 def _within(samples: np.ndarray) -> np.ndarray:

@@ -6,9 +6,9 @@ from typing import ClassVar, Self
 import numpy as np
 from scipy.spatial import cKDTree
 
-from qc.episodes import ACTION, STATE, Episode
+from qc.episodes import Episode
 from qc.filters.base import Explanation, Filter, reference_rows
-from qc.units import bounds, reach
+from qc.units import arm_columns, bounds, motions, moving, reach
 
 _OFFSETS = (-12, -6, 0, 6, 12)
 _OVERLAP = 0.5
@@ -17,7 +17,9 @@ _AT_ONCE = 1024
 
 
 class NearDuplicatesFilter(Filter):
-    """Near duplicates by the root mean square difference of aligned rows, in parts of each joint's range.
+    """Near duplicates by the root mean square difference of aligned rows, in parts of each dimension's range.
+
+    Compared is all that moves in the task, measured and commanded: where the arm's state is not recorded, its commands.
 
     Rows around moments that a copy shares with its original whatever was cut off before or after (the first and the
     last change of the gripper's command, and the fastest row) are compared through a k-d tree; pairs that agree there
@@ -45,21 +47,22 @@ class NearDuplicatesFilter(Filter):
         self.cutoff_, self.not_assessed_ = -1.0 / self.distance, ""
         normal = [e for e, counts in zip(X, rows, strict=True) if counts]
         if len(normal) > 1:
-            self.reach_ = _reach(normal)
-            self._compare(normal)
+            moved, arms = _moved(normal)
+            if not arms:
+                return self._admit("no joint moves in any episode of the task")
+            self._compare(normal, moved, arms)
         return self
 
-    def _compare(self, episodes: Sequence[Episode]) -> None:
-        motions = [_motion(e) / self.reach_ for e in episodes]
+    def _compare(self, episodes: Sequence[Episode], moved: Sequence[np.ndarray], arms: int) -> None:
         found = [np.zeros((0, 3), dtype=np.int64)]
-        for marks in np.array([_moments(e, m) for e, m in zip(episodes, motions, strict=True)]).T:
+        for marks in np.array([_moments(e, m[:, :arms]) for e, m in zip(episodes, moved, strict=True)]).T:
             there = np.flatnonzero(marks >= 0)
             if len(there) > 1:
-                prints = np.array([_fingerprint(motions[i], marks[i]) for i in there])
+                prints = np.array([_fingerprint(moved[i], marks[i]) for i in there])
                 pairs = there[_close_pairs(prints, 2 * self.distance * np.sqrt(prints.shape[1]))]
                 found.append(np.column_stack([pairs, marks[pairs[:, 0]] - marks[pairs[:, 1]]]))
         aligned = np.unique(np.concatenate(found), axis=0)
-        for (i, j, lag), difference in zip(aligned.tolist(), _differences(motions, aligned).tolist(), strict=True):
+        for (i, j, lag), difference in zip(aligned.tolist(), _differences(moved, aligned).tolist(), strict=True):
             self._judge(episodes[i], episodes[j], difference, lag)
 
     def _judge(self, first: Episode, second: Episode, difference: float, lag: int) -> None:
@@ -83,22 +86,22 @@ class NearDuplicatesFilter(Filter):
         return Explanation(told, {"original": original, "difference": difference, "lag": lag})
 
 
-def _motion(episode: Episode) -> np.ndarray:
-    """Joints, measured where they are, else commanded, (length, k) float64."""
-    return episode.arm(STATE if STATE in episode.frames else ACTION).astype(np.float64)
+def _moved(episodes: Sequence[Episode]) -> tuple[list[np.ndarray], int]:
+    """Columns that move in any episode, in parts of their range, (length, k) each; and how many are the arm's."""
+    rows, arms = np.concatenate(motions(episodes)), arm_columns(episodes)
+    lengths = np.array([e.length for e in episodes])
+    moves = moving(rows, lengths)
+    rows[:, :arms] /= reach(rows[:, :arms])
+    return np.split(rows[:, moves], np.cumsum(lengths)[:-1]), int(moves[:arms].sum())
 
 
-def _reach(episodes: Sequence[Episode]) -> np.ndarray:
-    return reach(np.concatenate([_motion(e) for e in episodes]))
-
-
-def _moments(episode: Episode, motion: np.ndarray) -> tuple[int, int, int]:
-    """Rows at which the gripper's command first and last changes and the fastest; -1 for what there is none of."""
+def _moments(episode: Episode, arm: np.ndarray) -> tuple[int, int, int]:
+    """Rows at which the gripper's command first and last changes and the arm is fastest; -1 for what there is not."""
     commanded = episode.commanded
     changes = np.flatnonzero((commanded[1:] != commanded[:-1]).any(axis=1)) + 1
     first, last = (int(changes[0]), int(changes[-1])) if len(changes) else (-1, -1)
-    speed = np.linalg.norm(np.diff(motion, axis=0), axis=1)
-    return first, last, int(speed.argmax()) if len(speed) else -1
+    speed = np.linalg.norm(np.diff(arm, axis=0), axis=1)
+    return first, last, int(speed.argmax()) if speed.any() else -1
 
 
 def _fingerprint(motion: np.ndarray, row: int) -> np.ndarray:
@@ -113,17 +116,17 @@ def _close_pairs(prints: np.ndarray, radius: float) -> np.ndarray:
     return pairs[np.linalg.norm(centred[pairs[:, 0]] - centred[pairs[:, 1]], axis=1) <= radius]
 
 
-def _differences(motions: Sequence[np.ndarray], aligned: np.ndarray) -> np.ndarray:
-    """Root mean square difference (p,) of rows ``t + lag`` of motion i and ``t`` of motion j, where both have them.
+def _differences(moved: Sequence[np.ndarray], aligned: np.ndarray) -> np.ndarray:
+    """Root mean square difference (p,) of rows ``t + lag`` of episode i and ``t`` of episode j, where both have them.
 
     Args:
         aligned: (p, 3), each i, j and lag; pairs that share less than half of the shorter one are infinitely different.
     """
-    lengths = np.array([len(m) for m in motions])
+    lengths = np.array([len(m) for m in moved])
     i, j, lag = aligned.T
     start, end = np.maximum(0, -lag), np.minimum(lengths[j], lengths[i] - lag)
     out = np.full(len(aligned), np.inf)
-    rows, first, shares = np.concatenate(motions), bounds(lengths), np.linspace(0.0, 1.0, _COMPARED)
+    rows, first, shares = np.concatenate(moved), bounds(lengths), np.linspace(0.0, 1.0, _COMPARED)
     enough = np.flatnonzero(end - start >= _OVERLAP * np.minimum(lengths[i], lengths[j]))
     for some in np.array_split(enough, len(enough) // _AT_ONCE + 1):
         t = (start[some, None] + shares * (end - 1 - start)[some, None]).astype(np.int64)

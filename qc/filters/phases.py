@@ -30,7 +30,7 @@ class PhasesFilter(Filter):
         """Learn which phases are usual."""
         normal = [e for e, counts in zip(X, reference_rows(len(X), reference), strict=True) if counts]
         if len(normal) < self.min_episodes:
-            return self._admit(f"{len(normal)} episodes, phases needs {self.min_episodes}")
+            return self._admit(f"{len(normal)} of {self.min_episodes} episodes needed")
         if not any(e.phase_spans for e in normal):
             return self._admit("no phases are recorded")
         self.episodes_ = tuple(X)

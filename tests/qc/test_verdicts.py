@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from qc.embedding import embed
-from qc.episodes import EpisodeSet
+from qc.episodes import ACTION, STATE, EpisodeSet, Layout
 from qc.errors import QcError
+from qc.inject import take
 from qc.settings import Settings
 from qc.table import COLUMNS, MEASURED
 from qc.verdicts import assess
@@ -97,17 +98,61 @@ def test_a_run_of_a_few_episodes_is_kept_and_says_what_could_not_be_assessed():
     assert (table["verdict"] == "keep").all()
     assert all(set(MEASURED) - set(by) == {"duplicates", "near_duplicates", "idle"} for by in table["not_assessed_by"])
     assert table["length_score"].isna().all()
-    assert table["explanation"].str.contains("not assessed: 8 episodes").all()
+    assert (
+        table["explanation"]
+        .str.contains(
+            "not assessed by length, jitter, spikes, release, end_pose, phases (8 of 10 episodes needed)", regex=False
+        )
+        .all()
+    )
 
 
 def test_without_idle_there_is_no_keeping():
+    table = assess([take(e, np.arange(1)) for e in make_task(5)])
+    assert (table["verdict"] == "not_assessed").all()
+
+
+@pytest.mark.parametrize("commanded", [0.0, 3e-5], ids=["held", "deltas below 1e-4"])
+@pytest.mark.parametrize("apart", [0.0, 1e-3], ids=["one pose", "a pose each"])
+def test_a_task_in_which_only_the_gripper_moves_is_not_emptied(commanded, apart):
+    """As in LIBERO's issue 120, where a filter of idle rows left nothing of such tasks."""
+
     def still(episode):
         frames = {name: np.repeat(values[:1], len(values), axis=0) for name, values in episode.frames.items()}
-        frames = {name: values + 1e-3 * float(episode.id[-1]) for name, values in frames.items()}
+        for column in (STATE, ACTION):
+            frames[column][:, 7] = episode.frames[column][:, 7]
+            frames[column][:, :7] += apart * float(episode.id[-2:])
+        rng = np.random.default_rng(int(episode.id[-2:]))
+        frames[ACTION][:, :7] += rng.normal(0.0, commanded, (episode.length, 7))
         return with_frames(episode, frames)
 
-    table = assess([still(e) for e in make_task(5)])
-    assert (table["verdict"] == "not_assessed").all()
+    table = assess([*(still(e) for e in make_task(20)), *make_task(20, task="peg_round_4mm")])
+    mine = table["task"] == "peg_round_8mm"
+    assert (table["verdict"] == "keep").all()
+    assert table.loc[mine, "explanation"].str.contains("no joint moves").all() == (commanded == 0.0)
+
+
+def test_two_episodes_run_together_cost_their_parts_nothing():
+    def joined(first, second):
+        frames = {n: np.concatenate([v, second.frames[n]]) for n, v in first.frames.items()}
+        return replace(with_frames(first, frames), id=make_episode(99).id, length=first.length + second.length)
+
+    episodes = make_task(20)
+    assert verdicts(assess([*episodes, joined(*episodes[:2])])) == {make_episode(99).id: ("drop", "length,spikes")}
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_many_episodes_of_hardly_a_row_are_judged(rows):
+    assert len(assess([take(e, np.arange(rows)) for e in make_task(40)])) == 40
+
+
+def test_an_arm_without_joints_is_judged():
+    def gripper(episode):
+        layout = Layout(dict.fromkeys((STATE, ACTION), ("gripper",)), dict.fromkeys((STATE, ACTION), (0,)),
+                        dict.fromkeys((STATE, ACTION), ((0.0, 1.0),)))  # fmt: skip
+        return replace(episode, frames={c: episode.frames[c][:, 7:] for c in (STATE, ACTION)}, layout=layout)
+
+    assert "drop" not in set(assess([gripper(e) for e in make_task(12)])["verdict"])
 
 
 def test_a_rule_that_would_empty_a_task_asks_instead():

@@ -74,7 +74,7 @@ def test_too_few_are_not_assessed(kind):
     found = kind().fit(x)
     assert (found.predict(x) == 0).all()
     assert np.isnan(found.score_samples(x)).all()
-    assert "29 episodes" in found.explain(0).sentence
+    assert "29 of 30 episodes" in found.explain(0).sentence
 
 
 @pytest.mark.parametrize("kind", BOTH)

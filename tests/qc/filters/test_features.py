@@ -86,7 +86,7 @@ def test_units_do_not_matter():
 def test_too_few_are_not_assessed(kind):
     filter_ = kind().fit(make_task(9))
     assert (filter_.predict(make_task(9)) == 0).all()
-    assert "9 episodes" in filter_.explain(0).sentence
+    assert "9 of 10 episodes" in filter_.explain(0).sentence
 
 
 def test_without_a_gripper_no_release_is_assessed_and_the_rest_is():

@@ -115,13 +115,18 @@ def test_a_command_that_moves_is_not_idle_even_if_nothing_is_measured_to():
     assert (IdleFilter().fit_predict(episodes) == 1).all()
 
 
-def test_a_task_in_which_no_joint_moves_is_not_assessed():
+def test_a_task_in_which_no_joint_moves_is_idle_all_through():
     def still(episode):
         frames = {name: np.repeat(v[:1], len(v), axis=0) for name, v in episode.frames.items()}
         return with_frames(episode, {**frames, EEF_POS: episode.frames[EEF_POS]})
 
     episodes = [still(e) for e in make_task(5)]
-    idle = IdleFilter().fit(episodes)
+    assert (IdleFilter().fit_predict(episodes) == -1).all()
+
+
+def test_without_an_episode_to_learn_from_it_is_not_assessed():
+    episodes = make_task(5)
+    idle = IdleFilter().fit(episodes, reference=np.zeros(5, dtype=bool))
     assert (idle.predict(episodes) == 0).all()
     assert np.isnan(idle.score_samples(episodes)).all()
     assert idle.explain(0).sentence.startswith("not assessed")

@@ -39,7 +39,7 @@ def test_too_few_are_not_assessed():
     assert (found.predict([300] * 9) == 0).all()
     assert np.isnan(found.score_samples([300])).all()
     assert np.isnan(found.cutoff_)
-    assert found.explain(8).sentence == "not assessed: 9 episodes, length needs 10"
+    assert found.explain(8).sentence == "not assessed: 9 of 10 episodes needed"
 
 
 def test_the_filter_is_a_scikit_learn_estimator():

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
+from qc.episodes import STATE
 from qc.filters.near_duplicates import NearDuplicatesFilter
 from qc.inject import Arm, Injector, take
-from tests.qc.factories import copy_of, make_episode, make_task, truncate
+from tests.qc.factories import copy_of, make_episode, make_task, truncate, with_frames
 
 
 def injector(seed=0):
@@ -59,3 +60,18 @@ def test_what_is_no_reference_is_no_original():
 @pytest.mark.parametrize("count", [0, 1])
 def test_one_episode_is_like_no_other(count):
     assert found(make_task(count)) == []
+
+
+def test_where_the_state_is_not_recorded_commands_tell_copies_apart():
+    def blind(episode):
+        return with_frames(episode, {**episode.frames, STATE: np.zeros_like(episode.frames[STATE])})
+
+    episodes = [blind(e) for e in make_task(20)]
+    assert found([*episodes, blind(copy_of(injector().noisy_copy(make_episode(4), 1e-5), 99))]) == [20]
+
+
+def test_where_no_joint_moves_there_is_nothing_to_compare():
+    still = [with_frames(e, {n: np.repeat(v[:1], len(v), axis=0) for n, v in e.frames.items()}) for e in make_task(5)]
+    filter_ = NearDuplicatesFilter().fit(still)
+    assert (filter_.predict(still) == 0).all()
+    assert filter_.explain(0).sentence == "not assessed: no joint moves in any episode of the task"
