@@ -18,9 +18,9 @@ KEEP, DROP, REVIEW, NOT_ASSESSED = VERDICTS = ("keep", "drop", "review", "not_as
 INTEGRITY, OUTCOME, DECISION = "integrity", "outcome", "decision"
 MEASURED = (
     "duplicates",
-    "length",
     "near_duplicates",
     "idle",
+    "length",
     "jitter",
     "spikes",
     "release",

@@ -12,7 +12,7 @@ from qc.decisions import Decisions, apply_decisions
 from qc.embedding import Embedding, embed
 from qc.episodes import Episode, EpisodeSet
 from qc.errors import QcError
-from qc.filters.base import Filter
+from qc.filters.base import OUTLIER, Filter
 from qc.filters.duplicates import DuplicatesFilter
 from qc.filters.idle import IdleFilter
 from qc.filters.length import LengthFilter
@@ -175,9 +175,12 @@ class _Judge:
         for i, loops in zip(rows, find_loops(episodes), strict=True):
             told = [f"rows {start} to {end - 1} lead back to {phase}: not compared" for phase, start, end in loops]
             self.cases[i].sentences += told
-        self._judge(LengthFilter(s.length_min_episodes, s.length_floor, **chance), lengths, rows)
-        self._judge(NearDuplicatesFilter(s.copy_distance), episodes, rows, share=s.copies_share)
+        length = LengthFilter(s.length_min_episodes, s.length_floor, **chance)
+        far = length.fit(lengths, reference=self.normal[rows]).predict(lengths) == OUTLIER
+        several = far & (lengths > np.median(lengths))  # what was run together would make copies of its parts
+        self._judge(NearDuplicatesFilter(s.copy_distance), episodes, rows, s.copies_share, leave_out=several)
         self._judge_idle(episodes, rows)
+        self._judge(length, lengths, rows)
         for kind in (JitterFilter, SpikesFilter, ReleaseFilter, EndPoseFilter):
             self._judge(kind(s.feature_min_episodes, **chance), episodes, rows)
         self._judge(PhasesFilter(s.feature_min_episodes), episodes, rows, share=0.0)
@@ -201,9 +204,21 @@ class _Judge:
             self._charge(detector, rows, outlier & ~judged, outlier.mean() > share)
             judged |= outlier
 
-    def _judge(self, detector: Filter, x: Any, rows: np.ndarray, share: float | None = None) -> None:
-        """Charge outliers; if more than ``share`` of the task are, a person is asked: it may be a way to do it."""
-        outlier = self._score(detector.fit(x, reference=self.normal[rows]), x, rows)
+    def _judge(
+        self,
+        detector: Filter,
+        x: Any,
+        rows: np.ndarray,
+        share: float | None = None,
+        leave_out: np.ndarray | bool = False,
+    ) -> None:
+        """Charge outliers; if more than ``share`` of the task are, a person is asked: it may be a way to do it.
+
+        Args:
+            leave_out: (len(rows),) bool, those not to learn from besides those already found.
+        """
+        detector.fit(x, reference=self.normal[rows] & ~np.asarray(leave_out))
+        outlier = self._score(detector, x, rows)
         doubtful = outlier.mean() > (self.settings.minority_share if share is None else share)
         self._charge(detector, rows, outlier, doubtful)
         if not doubtful:
