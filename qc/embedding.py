@@ -207,4 +207,5 @@ def _scalars(episodes: Sequence[Episode], signals: _Signals, unit: _Signals, len
 def _speeds(path: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Way from each row (n, k) to the next, (n - 1,), and by how much that changes from one to the next, (n - 2,)."""
     way = np.diff(path, axis=0)
-    return np.linalg.norm(way, axis=1), np.linalg.norm(np.diff(way, axis=0), axis=1)
+    turn = np.diff(way, axis=0)
+    return np.sqrt(np.einsum("nk,nk->n", way, way)), np.sqrt(np.einsum("nk,nk->n", turn, turn))

@@ -53,8 +53,9 @@ def arm_columns(episodes: Sequence[Episode]) -> int:
 def moving(values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """Which columns of rows (n, k) move within any episode by more than float32 rounds, (k,) bool."""
     starts = bounds(lengths)[:-1]
-    span = np.maximum.reduceat(values, starts) - np.minimum.reduceat(values, starts)
-    return np.asarray((span > _ROUNDING * np.abs(values).max(axis=0)).any(axis=0))
+    high, low = np.maximum.reduceat(values, starts), np.minimum.reduceat(values, starts)
+    size = np.maximum(np.abs(high), np.abs(low)).max(axis=0)
+    return np.asarray((high - low > _ROUNDING * size).any(axis=0))
 
 
 def bounds(lengths: np.ndarray) -> np.ndarray:

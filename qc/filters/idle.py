@@ -9,6 +9,7 @@ from scipy.ndimage import maximum_filter1d, minimum_filter1d, uniform_filter1d
 
 from qc.episodes import ACTION, STATE, Episode
 from qc.filters.base import Explanation, Filter, reference_rows
+from qc.robust import quantiles
 from qc.units import arm_columns, bounds, motions, reach
 
 _NOISE_RANGE = 8.0
@@ -163,7 +164,7 @@ def _told(streak: Streak, episode: Episode) -> str:
 
 def _top_speed(episodes: Sequence[np.ndarray], arms: int) -> np.ndarray:
     """Per row, of each column. A joint that is hardly ever moved is granted a tenth of the liveliest one's."""
-    top = np.percentile(np.concatenate([np.abs(np.diff(x, axis=0)) for x in episodes]), 95, axis=0)
+    top = quantiles(np.concatenate([np.abs(np.diff(x, axis=0)) for x in episodes]), 0.95)[0]
     size = reach(np.concatenate(episodes)[:, :arms])
     share = top[:arms] / size
     top[:arms] = np.maximum(share, _LEAST_SPEED * share.max(initial=0.0)) * size
@@ -177,7 +178,7 @@ def _noise(episodes: Sequence[np.ndarray], rows: int) -> np.ndarray:
     if not len(second):
         return np.zeros(episodes[0].shape[1])
     power = uniform_filter1d(second**2, rows, axis=0)
-    return np.sqrt(np.percentile(np.maximum(power, 0.0), 10, axis=0) / 6.0)
+    return np.sqrt(quantiles(np.maximum(power, 0.0), 0.1)[0] / 6.0)
 
 
 def _still(signals: Sequence[np.ndarray], rows: int, within: np.ndarray) -> list[np.ndarray]:
