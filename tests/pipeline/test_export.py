@@ -200,6 +200,26 @@ def test_a_previous_export_is_replaced(run: Run, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [out]
 
 
+def test_without_the_first_episode_all_statistics_are_those_of_the_others(run: Run, tmp_path: Path) -> None:
+    root = export(run.root, tmp_path / "out", verdict_table(run, dropped=IN_ORDER[0].id)).root
+    data = pq.read_table(root / "data/chunk-000/file-000.parquet").to_pandas()
+    described = pq.read_table(root / "meta/episodes/chunk-000/file-000.parquet").to_pandas()
+    told = json.loads((root / "meta/stats.json").read_text())
+    assert set(data.columns) <= set(told)
+    for key in data.columns:
+        values = np.stack(data[key].to_numpy()).reshape(len(data), -1).astype(float)
+        for rows, stats in [
+            (values, told[key]),
+            *((values[data["episode_index"] == n], described.loc[n].filter(like=f"stats/{key}/")) for n in range(3)),
+        ]:
+            found = {str(name).rpartition("/")[2]: value for name, value in stats.items()}
+            for name, share in {"min": 0.0, "q01": 0.01, "q50": 0.5, "q99": 0.99, "max": 1.0}.items():
+                assert np.allclose(found[name], np.quantile(rows, share, axis=0)), (key, name)
+            assert np.allclose(found["mean"], rows.mean(axis=0))
+            assert np.allclose(found["std"], rows.std(axis=0))
+            assert found["count"] == [len(rows)]
+
+
 def test_the_card_counts_tasks_and_names_units(dataset_root: Path) -> None:
     card = (dataset_root / "README.md").read_text()
     assert card.startswith("---\n")
