@@ -90,7 +90,7 @@ class NutExpert(CarryingExpert):
     )
 
     retreat_step_m = 0.005
-    """A stroke leaves the elbow near a singularity; withdrawing faster, the hand would swerve by up to 0.1 m."""
+    """A stroke leaves the elbow near a singularity, past which the joints can follow no faster."""
 
     other_failures = (*CarryingExpert.other_failures, "cross_threaded")
 

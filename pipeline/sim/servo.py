@@ -12,7 +12,8 @@ FINGER_SPEED_RAD_S = 1.0
 
 DAMPING = 0.01
 MAX_JOINT_STEP_RAD = 0.15
-"""Largest change of a joint command from the measured joint in one control step."""
+"""Largest change of a joint command from the measured joint in one control step; a longer one is shortened as a whole,
+so that near a singularity the tool slows down and does not leave its way."""
 
 
 class Servo:
@@ -55,7 +56,8 @@ class Servo:
         self._ik.set_command(torch.cat([self._tensor(target_pos_m), self._tensor(target_quat_xyzw)], 1), pos, quat)
         joints = self._tensor(joint_pos_rad)
         wanted = self._ik.compute(pos, quat, self._tensor(jacobian), joints).cpu().numpy()
-        step = np.clip(wanted - joint_pos_rad, -MAX_JOINT_STEP_RAD, MAX_JOINT_STEP_RAD)
+        step = wanted - joint_pos_rad
+        step /= np.maximum(1.0, np.abs(step).max(axis=1, keepdims=True) / MAX_JOINT_STEP_RAD)
         limit = FINGER_SPEED_RAD_S / FPS
         self._fingers += np.clip(grip * GRIPPER_CLOSED_RAD - self._fingers, -limit, limit)
         command = np.concatenate([joint_pos_rad + step, grip[:, None]], 1).astype(np.float32)
