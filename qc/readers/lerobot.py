@@ -22,9 +22,9 @@ from qc.episodes import (
     EpisodeSet,
     Finding,
     find_layout,
-    motion_hash,
 )
 from qc.errors import QcError
+from qc.identity import identify
 from qc.integrity import Rows, check_counts, check_rows
 from qc.readers.columns import to_array
 from qc.readers.lerobot_meta import Meta, read_meta
@@ -129,7 +129,7 @@ def _episodes(meta: Meta, rows: Rows, wanted: Mapping[str, Sequence[str]]) -> li
                 outcome=outcome if outcome in ("success", "failure") else "success",
                 reason=_text(told, "reason"),
                 length=span.stop - span.start,
-                content_hash=motion_hash(frames),
+                content_hash=_text(told, "content_hash"),
                 frames=frames,
                 phase_spans=_phases(told, rows.columns, span),
                 layout=layout,
@@ -138,7 +138,7 @@ def _episodes(meta: Meta, rows: Rows, wanted: Mapping[str, Sequence[str]]) -> li
                 file=rows.files[rows.file_of_row[span.start]],
             )
         )
-    return sorted(episodes, key=lambda e: e.index)
+    return identify(episodes)
 
 
 def _text(told: Mapping[Any, Any], name: str) -> str:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from qc.errors import QcError
 
 _NUMBERS = ("float32", "float64", "float16", "int64", "int32", "int16", "int8", "uint8", "bool")
-_OURS = ("episode_id", "task_id", "outcome", "reason", "env_index", "phases")
+_OURS = ("episode_id", "task_id", "outcome", "reason", "env_index", "phases", "content_hash")
 
 
 def is_lerobot(root: Path) -> bool:
