@@ -1,29 +1,31 @@
 """What people decided about episodes: a small text file, keyed by content hash, that wins over every filter."""
 
 import json
-import os
 import tomllib
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
 
 from qc.errors import QcError
+from qc.files import write_text
 from qc.table import DECISION, DROP, INTEGRITY, KEEP, OUTCOME
 
 _HEAD = "# Decisions of people, by content hash. `demomill review` edits this file, and so may you.\n"
+_NAMES = ("content_hash", "verdict", "who", "why")
 _SHORTEST = 6
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What is to become of an episode, who says so, and why."""
+    """What is to become of an episode, who says so, and why; ``file`` is where it was read."""
 
     content_hash: str
     verdict: str
     who: str
     why: str
+    file: str = field(default="", compare=False, repr=False)
 
 
 Decisions = Mapping[str, Decision]
@@ -33,26 +35,29 @@ def read_decisions(path: Path | str) -> dict[str, Decision]:
     """Read decisions by content hash; none if there is no file.
 
     Raises:
-        QcError: if the file does not parse, or an entry is not complete.
+        QcError: if the file does not parse, holds anything else, or an entry is not complete.
     """
     path = Path(path)
-    if not path.exists():
-        return {}
     try:
-        listed = tomllib.loads(path.read_text(encoding="utf-8")).get("decision", [])
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise QcError(f"{path}: not readable as TOML ({error}); mend or remove it") from None
+    if unknown := sorted(content.keys() - {"decision"}):
+        raise QcError(f"{path}: {unknown[0]} is unknown; begin every decision with [[decision]]")
+    listed = content.get("decision", [])
+    if not isinstance(listed, list):
+        raise QcError(f"{path}: decision is no list; begin every decision with [[decision]]")
     found: dict[str, Decision] = {}
     for number, entry in enumerate(listed, 1):
-        try:
-            decision = Decision(**entry)
-        except TypeError:
-            names = ", ".join(Decision.__dataclass_fields__)
-            raise QcError(f"{path}: decision {number} needs exactly {names}") from None
-        if decision.verdict not in (KEEP, DROP):
-            raise QcError(f"{path}: decision {number} has verdict {decision.verdict!r}; use {KEEP} or {DROP}")
-        if not all(isinstance(value, str) and value for value in asdict(decision).values()):
+        if not isinstance(entry, dict) or set(entry) != set(_NAMES):
+            raise QcError(f"{path}: decision {number} needs exactly {', '.join(_NAMES)}")
+        if entry["verdict"] not in (KEEP, DROP):
+            raise QcError(f"{path}: decision {number} has verdict {entry['verdict']!r}; use {KEEP} or {DROP}")
+        if not all(isinstance(value, str) and value for value in entry.values()):
             raise QcError(f"{path}: decision {number}: hash, who and why must each be a text that is not empty")
+        decision = Decision(**entry, file=str(path))
         if decision.content_hash in found:
             raise QcError(f"{path}: {decision.content_hash} is decided twice; remove one")
         found[decision.content_hash] = decision
@@ -65,19 +70,11 @@ def write_decisions(path: Path | str, decisions: Decisions) -> None:
     Raises:
         QcError: if the file cannot be written.
     """
-    path = Path(path)
     parts = [_HEAD]
     for _, decision in sorted(decisions.items()):
-        lines = [f"{name} = {_quote(value)}" for name, value in asdict(decision).items()]
+        lines = [f"{name} = {_quote(getattr(decision, name))}" for name in _NAMES]
         parts.append("\n".join(["[[decision]]", *lines]) + "\n")
-    staging = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        staging.write_text("\n".join(parts), encoding="utf-8")
-        staging.replace(path)
-    except OSError as error:
-        raise QcError(f"{path}: cannot be written ({error.strerror}); choose another place") from None
-    finally:
-        staging.unlink(missing_ok=True)
+    write_text(Path(path), "\n".join(parts))
 
 
 def check_decisions(decisions: Decisions, table: pd.DataFrame) -> None:
@@ -86,14 +83,15 @@ def check_decisions(decisions: Decisions, table: pd.DataFrame) -> None:
     Raises:
         QcError: if a hash is of no episode, or what cannot be trained on is to be kept.
     """
-    known = dict(zip(table["content_hash"], table.itertuples(), strict=True))
-    for hash_, decision in decisions.items():
-        if hash_ not in known:
-            told = f"{hash_}: decided by {decision.who}, but no episode here has this content hash"
-            raise QcError(f"{told}; undo it with `demomill review undo`")
-        row = known[hash_]
-        if decision.verdict == KEEP and {INTEGRITY, OUTCOME} & set(row.reasons):
-            raise QcError(f"{row.episode_id}: cannot be kept ({row.explanation or row.failure}); undo that decision")
+    known = set(table["content_hash"])
+    if absent := [decision for hash_, decision in decisions.items() if hash_ not in known]:
+        told = f"{absent[0].content_hash}: decided by {absent[0].who}, but no episode here has this content hash"
+        raise QcError(_misfit(absent, f"{told}, nor that of {len(absent) - 1} more" if absent[1:] else told))
+    columns = [table[name] for name in ("content_hash", "episode_id", "reasons", "explanation", "failure")]
+    for hash_, id_, reasons, explanation, failure in zip(*columns, strict=True):
+        decision = decisions.get(hash_)
+        if decision and decision.verdict == KEEP and {INTEGRITY, OUTCOME} & set(reasons):
+            raise QcError(_misfit([decision], f"{id_}: cannot be kept ({explanation or failure})"))
 
 
 def apply_decisions(table: pd.DataFrame, decisions: Decisions) -> pd.DataFrame:
@@ -137,3 +135,8 @@ def find_hash(table: pd.DataFrame, named: str) -> str:
 
 def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=True).replace("\x7f", "\\u007f")
+
+
+def _misfit(decisions: Sequence[Decision], told: str) -> str:
+    file, entries = decisions[0].file, "their entries" if decisions[1:] else "its entry"
+    return f"{file}: {told}; remove {entries} from this file" if file else f"{told}; leave it out"

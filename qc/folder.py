@@ -1,6 +1,5 @@
 """What quality control leaves behind in a folder: verdicts, accounts, decisions, a log of rounds, pictures."""
 
-import hashlib
 import json
 import os
 from collections.abc import Sequence
@@ -14,7 +13,10 @@ from qc.decisions import Decision, Decisions, apply_decisions, find_hash, read_d
 from qc.diversity import diversity
 from qc.episodes import Damaged, EpisodeSet, Unrecorded
 from qc.errors import QcError
-from qc.table import DROP, KEEP, REVIEW, accounting, read_verdicts, write_verdicts
+from qc.files import is_file, write_text
+from qc.place import real, require_place
+from qc.rounds import add_round, read_rounds
+from qc.table import accounting, read_verdicts, write_verdicts
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Folder:
             QcError: if nothing was judged there.
         """
         for root in (Path(path) / "qc", Path(path)):
-            if (root / "verdicts.parquet").is_file():
+            if is_file(root / "verdicts.parquet"):
                 return cls(root)
         raise QcError(f"{path}: no verdicts here; make them with `demomill qc`")
 
@@ -65,45 +67,80 @@ class Folder:
         """The report, one page."""
         return self.root / "report.html"
 
-    def require_place(self) -> None:
-        """Make sure, before anything is read, that the folder is there or can be made.
+    def origin(self, source: Path) -> str:
+        """How the accounts name a source in a folder: by the way from here, which holds when both are moved."""
+        return os.path.relpath(real(source), real(self.root))
 
-        Raises:
-            QcError: if a file is in its way, or nothing may be written there.
-        """
-        there = next(place for place in (self.root.absolute(), *self.root.absolute().parents) if place.exists())
-        if not there.is_dir():
-            raise QcError(f"{self.root}: {there} is a file; choose another folder")
-        if not os.access(there, os.W_OK):
-            raise QcError(f"{self.root}: nothing may be written in {there}; choose another folder")
-
-    def save(
-        self, table: pd.DataFrame, found: EpisodeSet, decisions: Decisions, order: Sequence[str] = ()
-    ) -> dict[str, Any]:
-        """Write verdicts, accounts and the round; returns what is in the accounts.
+    def require_place(self, source: Path, origin: str) -> None:
+        """Make sure, before anything is read, that verdicts on a source can be written here.
 
         Args:
-            order: of tasks in the accounts; others follow by name.
+            source: folder that is to be judged.
+            origin: how the accounts name it.
 
         Raises:
-            QcError: if the folder cannot be written.
+            QcError: if it is no place for them (:func:`qc.place.require_place`), the log of rounds is damaged, or the
+                verdicts here are on another source.
+        """
+        files = (self.verdicts, self.accounting, self.decisions, self.rounds, self.picture, self.report)
+        require_place(self.root, source, files)
+        read_rounds(self.rounds)
+        if self.verdicts.is_file() and (before := self._judged()) not in ("", origin):
+            raise QcError(
+                f"{self.root}: holds verdicts on {before if '://' in before else real(self.root / before)}; choose "
+                f"another folder for these, or, if what was judged has only been moved, remove {self.verdicts}"
+            )
+
+    def decided(self, listed: Path | None = None) -> dict[str, Decision]:
+        """What people decided: the folder's list, or another that is to take its place.
+
+        Raises:
+            QcError: if one cannot be read, or a decision would be lost.
+        """
+        own = read_decisions(self.decisions)
+        if listed is None:
+            return own
+        given = read_decisions(listed)
+        if lost := [decision for hash_, decision in own.items() if given.get(hash_) != decision]:
+            first = f"to {lost[0].verdict} {lost[0].content_hash[:12]}, by {lost[0].who}"
+            told = f"{listed} lacks {len(lost)} of these decisions (the first {first})"
+            raise QcError(f"{self.decisions}: {told}; copy them over, or leave --decisions out to go on from these")
+        return given
+
+    def save(
+        self, table: pd.DataFrame, found: EpisodeSet, decisions: Decisions, order: Sequence[str] = (), origin: str = ""
+    ) -> dict[str, Any]:
+        """Write verdicts, accounts, decisions and the round; returns what is in the accounts.
+
+        Pictures and report are of other verdicts from now on, and are removed.
+
+        Args:
+            decisions: that are in force in the table.
+            order: of tasks in the accounts; others follow by name.
+            origin: what was judged, as :meth:`origin` names it; empty if that is not to be remembered.
+
+        Raises:
+            QcError: if the folder cannot be written, or the log of rounds is damaged, before anything is written.
         """
         accounts, spread = accounting(table, found.damaged, found.unrecorded), diversity(found.episodes)
         tasks = [*(task for task in order if task in accounts), *(task for task in accounts if task not in order)]
         counted: dict[str, Any] = {
+            "source": origin,
             "tasks": {task: asdict(accounts[task]) for task in tasks},
             "damaged": [asdict(damaged) for damaged in found.damaged],
             "unrecorded": [asdict(attempt) for attempt in found.unrecorded],
             "diversity": {task: asdict(spread[task]) for task in tasks if task in spread},
             "findings": [asdict(finding) for finding in found.findings],
         }
+        own, rounds = read_decisions(self.decisions), add_round(read_rounds(self.rounds), table, decisions)
         try:
             self.root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise QcError(f"{self.root}: cannot be written ({error.strerror}); choose another folder") from None
-        write_verdicts(self.verdicts, table)
-        _write(self.accounting, json.dumps(counted, indent=2) + "\n")
-        self._log(table, decisions)
+        if (listed := {**own, **decisions}) != own:
+            write_decisions(self.decisions, listed)
+        self._write(table, counted)
+        write_text(self.rounds, "\n".join(rounds) + "\n")
         return counted
 
     def decide(self, episodes: Sequence[str], verdict: str, who: str, why: str) -> list[str]:
@@ -134,36 +171,46 @@ class Folder:
         self._rule(table, {h: d for h, d in decisions.items() if h not in hashes})
         return hashes
 
+    def read_accounts(self) -> dict[str, Any]:
+        """What is in the accounts, as :meth:`save` returns it.
+
+        Raises:
+            QcError: if they are missing or damaged.
+        """
+        try:
+            counted: dict[str, Any] = json.loads(self.accounting.read_bytes())
+            _absent(counted), counted["tasks"].keys(), counted["diversity"].keys(), list(counted["findings"])
+        except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+            told = f"not readable ({type(error).__name__}: {error})"
+            raise QcError(f"{self.accounting}: {told}; make it again with `demomill qc`") from None
+        return counted
+
+    def _judged(self) -> str:
+        """Source of the verdicts that are here; empty if nothing tells."""
+        try:
+            return str(self.read_accounts().get("source", ""))
+        except QcError:
+            return ""
+
     def _rule(self, table: pd.DataFrame, decisions: Decisions) -> None:
-        ruled = apply_decisions(table, decisions)
-        counted = json.loads(self.accounting.read_text())
-        damaged = [Damaged(**entry) for entry in counted["damaged"]]
-        accounts = accounting(ruled, damaged, [Unrecorded(**entry) for entry in counted["unrecorded"]])
+        ruled, counted = apply_decisions(table, decisions), self.read_accounts()
+        accounts = accounting(ruled, *_absent(counted))
+        if accounts.keys() != counted["tasks"].keys():
+            raise QcError(f"{self.accounting}: counts other tasks than the verdicts; make it again with `demomill qc`")
         counted["tasks"] = {task: asdict(accounts[task]) for task in counted["tasks"]}
         write_decisions(self.decisions, decisions)
-        write_verdicts(self.verdicts, ruled)
-        _write(self.accounting, json.dumps(counted, indent=2) + "\n")
+        self._write(ruled, counted)
 
-    def _log(self, table: pd.DataFrame, decisions: Decisions) -> None:
-        """Add a round, unless the same episodes were judged with the same decisions before."""
-        lines = self.rounds.read_text().splitlines() if self.rounds.is_file() else []
-        decided = sorted(tuple(asdict(decision).values()) for decision in decisions.values())
-        known = json.dumps([sorted(table["content_hash"]), decided])
-        digest = hashlib.sha256(known.encode()).hexdigest()[:16]
-        if any(json.loads(line)["of"] == digest for line in lines):
-            return
-        counts = {verdict: int((table["verdict"] == verdict).sum()) for verdict in (KEEP, DROP, REVIEW)}
-        share = round(counts[DROP] / len(table), 6) if len(table) else 0.0
-        entry = {"round": len(lines) + 1, "of": digest, "episodes": len(table), "decisions": len(decisions)}
-        _write(self.rounds, "\n".join([*lines, json.dumps({**entry, **counts, "dropped_share": share})]) + "\n")
+    def _write(self, table: pd.DataFrame, counted: dict[str, Any]) -> None:
+        for stale in (self.report, self.picture):
+            try:
+                stale.unlink(missing_ok=True)
+            except OSError as error:
+                raise QcError(f"{stale}: is of other verdicts and cannot be removed ({error.strerror})") from None
+        write_verdicts(self.verdicts, table)
+        write_text(self.accounting, json.dumps(counted, indent=2) + "\n")
 
 
-def _write(path: Path, text: str) -> None:
-    staging = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        staging.write_text(text)
-        staging.replace(path)
-    except OSError as error:
-        raise QcError(f"{path}: cannot be written ({str(error.strerror).lower()}); choose another folder") from None
-    finally:
-        staging.unlink(missing_ok=True)
+def _absent(counted: dict[str, Any]) -> tuple[list[Damaged], list[Unrecorded]]:
+    """What the accounts tell of attempts without a verdict."""
+    return [Damaged(**entry) for entry in counted["damaged"]], [Unrecorded(**entry) for entry in counted["unrecorded"]]

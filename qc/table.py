@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -146,7 +147,8 @@ def write_verdicts(path: Path | str, table: pd.DataFrame) -> None:
     except OSError as error:
         raise QcError(f"{path}: cannot be written ({error.strerror}); choose another place") from None
     finally:
-        staging.unlink(missing_ok=True)
+        with suppress(OSError):
+            staging.unlink(missing_ok=True)
 
 
 def read_verdicts(path: Path | str) -> pd.DataFrame:

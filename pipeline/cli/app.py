@@ -36,6 +36,12 @@ Format = Literal["lerobot", "hdf5"]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 
 
+def _folder(name: str) -> Path:
+    if not name.strip():
+        raise typer.BadParameter("is empty; name a folder")
+    return Path(name)
+
+
 @app.callback(invoke_without_command=True)
 def demomill(
     context: typer.Context,
@@ -168,9 +174,12 @@ def qc(
     source: Annotated[
         str, typer.Argument(metavar="SOURCE", help="Run folder, LeRobot dataset (v3.0, v2.1), or its name on the Hub.")
     ],
-    out: Annotated[Path | None, typer.Option(help="Where to write. [default: qc in the run folder]")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(parser=_folder, metavar="<path>", help="Where to write. [default: qc in the run folder]"),
+    ] = None,
     decisions: Annotated[
-        Path | None, typer.Option(help="Decisions of people. [default: decisions.toml in --out]")
+        Path | None, typer.Option(help="Decisions of people, taken over. [default: decisions.toml in --out]")
     ] = None,
     videos: Annotated[bool, typer.Option("--videos", help="Compare videos with rows as well.")] = False,
     report: Annotated[bool, typer.Option(help="Write the report as well; it takes longer than the verdicts.")] = True,

@@ -18,6 +18,7 @@ Judged = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder, or the 
 Named = Annotated[list[str], typer.Argument(metavar="EPISODE...", help="Episode id, or the beginning of its hash.")]
 Why = Annotated[str, typer.Option(help="Reason, for whoever reads the list next.")]
 Who = Annotated[str | None, typer.Option(help="Who decides. [default: your user name]")]
+_AGAIN = "learns from it in another round, and makes the report again"
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 
 
@@ -64,7 +65,8 @@ def undo(run: Judged, episodes: Named, as_json: Json = False) -> None:
 
     folder = Folder.of(run)
     hashes = folder.undo(episodes)
-    show({"undone": hashes}, as_json, f"{folder.decisions}: {len(hashes)} decisions taken back")
+    done = f"{folder.decisions}: {len(hashes)} decisions taken back. Next: demomill qc {_AGAIN}"
+    show({"undone": hashes}, as_json, done)
 
 
 def _decide(run: Path, episodes: list[str], verdict: str, who: str | None, why: str, as_json: bool) -> None:
@@ -73,7 +75,7 @@ def _decide(run: Path, episodes: list[str], verdict: str, who: str | None, why: 
 
     folder = Folder.of(run)
     hashes = folder.decide(episodes, verdict, getpass.getuser() if who is None else who, why)
-    done = f"{folder.decisions}: {len(hashes)} decided ({verdict}). Next: demomill qc learns from it in another round"
+    done = f"{folder.decisions}: {len(hashes)} decided ({verdict}). Next: demomill qc {_AGAIN}"
     show({"decided": hashes, "verdict": verdict}, as_json, done)
 
 

@@ -80,6 +80,10 @@ def test_another_round_learns_from_decisions_and_is_logged_once(tmp_path):
     ("text", "told"),
     [
         ("decision = [", "not readable as TOML"),
+        ("decision = 3", "decision is no list"),
+        ("decision = [3]", "decision 1 needs exactly"),
+        ('[[decisions]]\ncontent_hash = "a"', "decisions is unknown; begin every decision with"),
+        ('[[decision]]\ncontent_hash = "a"\nverdict = "keep"\nwho = "x"\nwhy = "y"\nfile = "z"', "needs exactly"),
         ('[[decision]]\nverdict = "keep"', "decision 1 needs exactly content_hash, verdict, who, why"),
         ('[[decision]]\ncontent_hash = "a"\nverdict = "review"\nwho = "x"\nwhy = "y"', "use keep or drop"),
         ('[[decision]]\ncontent_hash = "a"\nverdict = "keep"\nwho = ""\nwhy = "y"', "not empty"),
@@ -114,6 +118,65 @@ def test_a_mistaken_decision_changes_no_byte(tmp_path):
     with pytest.raises(QcError, match="nothing was decided about it"):
         folder.undo([make_episode(1).id])
     assert contents(tmp_path) == before
+
+
+def test_a_list_with_one_mistake_is_refused_whole(tmp_path):
+    folder = judged(tmp_path)
+    folder.decide([make_episode(1).id], "drop", "ada", "scrapes")
+    before = contents(tmp_path)
+    for named in ([f"{2:064x}", f"{99:064x}"], [f"{99:064x}", make_episode(2).id], [f"{2:064x}", ""]):
+        with pytest.raises(QcError, match="no episode here has this id or content hash"):
+            folder.decide(named, "drop", "ada", "x")
+    with pytest.raises(QcError, match="nothing was decided about it"):
+        folder.undo([make_episode(1).id, make_episode(2).id])
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("text", [None, b"{", b"\xff", b"[]", b"{}", b'{"tasks": [], "damaged": [], "unrecorded": []}'])
+def test_without_its_accounts_nothing_is_decided_until_it_is_judged_again(tmp_path, text):
+    (source := tmp_path / "source").mkdir()
+    folder = judged(tmp_path / "out")
+    folder.accounting.unlink()
+    if text is not None:
+        folder.accounting.write_bytes(text)
+    before = contents(folder.root)
+    with pytest.raises(QcError, match=r"accounting.json: not readable .*make it again with `demomill qc`"):
+        folder.decide([make_episode(1).id], "drop", "ada", "scrapes")
+    assert contents(folder.root) == before
+    folder.require_place(source, "../source")
+    assert judged(folder.root).decide([make_episode(1).id], "drop", "ada", "scrapes")
+
+
+@pytest.mark.parametrize("text", [b'{"round": 1', b"\xff\n", b"{}\n", b"[]\n", b"3\n", b'{"of": "x"}\n\n'])
+def test_a_damaged_log_is_refused_before_anything_is_written(tmp_path, text):
+    (source := tmp_path / "source").mkdir()
+    folder = judged(tmp_path / "out")
+    folder.rounds.write_bytes(text)
+    before = contents(folder.root)
+    for attempt in (lambda: judged(folder.root, make_task(3)), lambda: folder.require_place(source, "../source")):
+        with pytest.raises(QcError, match=r"rounds.jsonl: .*mend it, or move it away"):
+            attempt()
+    assert contents(folder.root) == before
+
+
+def test_pictures_go_with_the_verdicts_that_they_show(tmp_path):
+    folder = judged(tmp_path)
+    (hash_,) = folder.decide([make_episode(1).id], "drop", "ada", "scrapes")
+    for change_them in (lambda: folder.decide([hash_], "keep", "ada", "no"), lambda: folder.undo([hash_]), judged):
+        folder.picture.write_bytes(b"old")
+        folder.report.write_text("old")
+        change_them(*([tmp_path] if change_them is judged else []))
+        assert not folder.picture.exists()
+        assert not folder.report.exists()
+
+
+def test_a_decision_that_does_not_fit_is_told_with_its_file(tmp_path):
+    listed = {f"{n:064x}": Decision(f"{n:064x}", "keep", "ada", "x") for n in (98, 99)}
+    write_decisions(tmp_path / "mine.toml", listed)
+    with pytest.raises(QcError, match=r"mine.toml: 0+62: decided by ada, but no .* 1 more; remove their entries from"):
+        assess(make_task(2), decisions=read_decisions(tmp_path / "mine.toml"))
+    with pytest.raises(QcError, match=r"^0+62: decided by ada, but no .* 1 more; leave it out"):
+        assess(make_task(2), decisions=listed)
 
 
 def test_any_text_is_written_and_read_back(tmp_path):

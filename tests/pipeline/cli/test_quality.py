@@ -3,13 +3,14 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from qc.episodes import ACTION, STATE
 from qc.table import read_verdicts
 from tests.pipeline.cli.test_bad_input import bad, snapshot
 from tests.qc.datasets import edit_info, write_dataset
-from tests.qc.factories import change, freeze, make_task, take, with_frames, write_run
+from tests.qc.factories import change, copy_of, freeze, make_task, take, with_frames, write_run
 
 
 def episodes():
@@ -44,6 +45,108 @@ def test_a_dataset_needs_a_place_for_the_verdicts(demomill, tmp_path):
     assert not (tmp_path / "out").exists()
     (tmp_path / "file").write_text("mine")
     bad(demomill("qc", root, "--out", tmp_path / "file" / "out"), str(tmp_path / "file"), "is a file")
+
+
+@pytest.mark.parametrize(
+    "place", [".", "qc", "meta", "meta/episodes/chunk-000", "data/chunk-000", "data/new/er", "link", "../link/meta"]
+)
+def test_nothing_is_written_into_a_dataset(demomill, tmp_path, place):
+    root = write_dataset(tmp_path / "dataset", make_task(2))
+    (tmp_path / "link").symlink_to(root)
+    before = snapshot(root)
+    bad(demomill("qc", root, "--out", tmp_path / place if place == "link" else root / place), "lies in", "left alone")
+    other = write_dataset(tmp_path / "other", make_task(2))
+    bad(demomill("qc", other, "--out", tmp_path / place if place == "link" else root / place), "lies in", "left alone")
+    assert snapshot(root) == before
+
+
+def test_a_dataset_whose_folders_lie_elsewhere_is_left_alone_as_well(demomill, tmp_path):
+    root = write_dataset(tmp_path / "dataset", make_task(2))
+    (root / "data").rename(tmp_path / "disk")
+    (root / "data").symlink_to(tmp_path / "disk")
+    bad(demomill("qc", root, "--out", tmp_path / "disk" / "chunk-000"), "lies in", "left alone")
+
+
+@pytest.mark.parametrize("place", [".", "episodes", "shards/new", "qc2"])
+def test_within_a_run_only_its_qc_is_written(demomill, run, place):
+    before = snapshot(run)
+    bad(demomill("qc", run, "--out", run / place), "lies in", "leave --out out")
+    assert snapshot(run) == before
+    assert demomill("qc", run, "--out", run / "qc", "--no-report").code == 0
+    assert demomill("qc", run, "--no-report").code == 0
+
+
+@pytest.mark.parametrize(("out", "told"), [("", "--out"), (" ", "--out"), ("n" * 300, "file name too long")])
+def test_a_name_that_no_folder_can_have(demomill, run, monkeypatch, tmp_path, out, told):
+    monkeypatch.chdir(tmp_path)
+    before = snapshot(tmp_path)
+    bad(demomill("qc", run, "--out", out), told)
+    bad(demomill("qc", run, "--decisions", "n" * 300), "no such file")
+    bad(demomill("review", "list", "n" * 300), "no verdicts here")
+    assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", ["verdicts.parquet", "rounds.jsonl", "report.html", "decisions.toml"])
+def test_a_folder_in_the_place_of_a_file(demomill, run, tmp_path, name):
+    (tmp_path / "out" / name).mkdir(parents=True)
+    bad(demomill("qc", run, "--out", tmp_path / "out"), name, "is a folder")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [name]
+
+
+def test_a_folder_holds_verdicts_on_one_source(demomill, tmp_path):
+    one, other = (write_dataset(tmp_path / name, make_task(2, seed=i)) for i, name in enumerate("ab"))
+    out = tmp_path / "out"
+    assert demomill("qc", one, "--out", out).code == 0
+    assert demomill("review", "drop", out, "episode_000001", "--why", "scrapes").code == 0
+    before = snapshot(out)
+    bad(demomill("qc", other, "--out", out, "--no-report"), f"holds verdicts on {one}", str(out / "verdicts.parquet"))
+    assert snapshot(out) == before
+    one.rename(tmp_path / "moved")
+    bad(demomill("qc", tmp_path / "moved", "--out", out), "has only been moved, remove")
+    (out / "verdicts.parquet").unlink()
+    told = json.loads(demomill("qc", tmp_path / "moved", "--out", out, "--json").out)
+    assert [row["verdict"] for row in told["verdicts"]] == ["keep", "drop"]
+
+
+@pytest.mark.parametrize("apart", [{"task": "another"}, {"outcome": "failure"}, {}])
+def test_a_person_decides_about_one_of_two_that_move_alike(demomill, tmp_path, apart):
+    given = make_task(3)
+    given.append(copy_of(given[1], 3, **apart))
+    root, out = write_dataset(tmp_path / "dataset", given), tmp_path / "out"
+    meta = root / "meta" / "episodes" / "chunk-000" / "file-000.parquet"
+    pd.read_parquet(meta).assign(outcome=[e.outcome for e in given]).to_parquet(meta)
+
+    def verdicts():
+        return read_verdicts(out / "verdicts.parquet")["verdict"].tolist()
+
+    assert demomill("qc", root, "--out", out, "--no-report").code == 0
+    assert verdicts() == ["keep", "review" if apart else "keep", "keep", "review" if "task" in apart else "drop"]
+    assert demomill("review", "keep", out, "episode_000001", "--why", "right", "--who", "ada").code == 0
+    assert demomill("review", "drop", out, "episode_000003", "--why", "wrong", "--who", "ada").code == 0
+    assert verdicts() == ["keep", "keep", "keep", "drop"]
+    assert demomill("qc", root, "--out", out, "--no-report").code == 0
+    assert verdicts() == ["keep", "keep", "keep", "drop"]
+
+
+def test_decisions_from_elsewhere_are_taken_over_and_none_is_lost(demomill, run, tmp_path):
+    def drop(out, number):
+        return demomill("review", "drop", out, make_task(12)[number].id, "--why", "x", "--who", "ada")
+
+    one, other = tmp_path / "one", tmp_path / "other"
+    assert demomill("qc", run, "--out", one, "--no-report").code == 0
+    assert drop(one, 1).code == 0
+    judge = ("qc", run, "--out", other, "--no-report", "--decisions", one / "decisions.toml")
+    assert demomill(*judge).code == 0
+    assert drop(other, 2).code == 0
+    table = read_verdicts(other / "verdicts.parquet")
+    assert table.loc[table["decided_by"] == "ada", "episode_id"].tolist() == [e.id for e in make_task(12)[1:3]]
+    before = snapshot(other)
+    bad(demomill(*judge), str(one / "decisions.toml"), str(other / "decisions.toml"), "lacks 1 of these")
+    assert snapshot(other) == before
+    assert drop(one, 2).code == 0
+    assert drop(one, 5).code == 0
+    assert demomill(*judge).code == 0
+    assert (other / "decisions.toml").read_bytes() == (one / "decisions.toml").read_bytes()
 
 
 def test_decisions_that_are_not_there_are_no_decisions(demomill, run, tmp_path):
@@ -93,6 +196,10 @@ def test_a_mistake_changes_no_byte(demomill, run):
         '[[decision]]\ncontent_hash = "abc"\nverdict = "keep"\nwho = "a"\nwhy = "b"\n'
     )
     before = snapshot(run)
-    bad(demomill("qc", run), "abc", "no episode here")
+    told = (f"{run}/qc/decisions.toml: abc", "no episode here", "remove its entry from this file")
+    bad(demomill("qc", run), *told)
+    bad(demomill("review", "drop", run, make_task(1)[0].id, "--why", "x"), *told)
     assert snapshot(run) == before
+    (run / "qc" / "verdicts.parquet").unlink()
+    bad(demomill("qc", run), *told)
     bad(demomill("review", "list", run / "episodes"), "no verdicts here")
