@@ -14,7 +14,9 @@ from prefect.flow_runs import pause_flow_run, resume_flow_run
 from prefect.runtime import flow_run
 
 from flows.reporter import REPORTER
+from flows.stages.assess import redraw
 from flows.stages.form import make_form, write_answer
+from flows.stages.recipe import settings
 from flows.stages.review import waiting
 from pipeline.recipe import Recipe
 from qc.errors import QcError
@@ -46,6 +48,7 @@ def ask(root: Path, recipe: Recipe, hours: float, asked: set[str]) -> None:
             return
         try:
             write_answer(root, answer)
+            redraw(root, settings(recipe))
             return
         except QcError as error:
             refused = str(error)

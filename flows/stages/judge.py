@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from flows.stages.assess import assess
+from flows.stages.assess import assess, redraw
 from flows.stages.files import RunFiles
 from flows.stages.recipe import settings
 from flows.stages.review import adopt
@@ -28,6 +28,7 @@ def judge(root: Path, recipe: Recipe) -> bool:
     files = RunFiles(root)
     same_settings = files.verdicts.is_file() and stamp.is_file() and stamp.read_text() == made_with
     if same_settings and sorted(read_verdicts(files.verdicts)["content_hash"]) == hashes:
+        redraw(root, settings(recipe))
         return False
     assess(root, settings=settings(recipe))
     write_atomically(stamp, made_with)
