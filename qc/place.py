@@ -26,6 +26,8 @@ def require_place(root: Path, source: Path, files: Sequence[Path]) -> None:
         if taken := next(_taken(real(root), source), None):
             own = ", or leave --out out: a run's verdicts go into its qc" if is_run(source) else ""
             raise QcError(f"{root}: lies in {taken}, which is left alone; choose a folder outside{own}")
+        if root.is_symlink() and not root.exists():
+            raise QcError(f"{root}: is a link that leads nowhere; choose another folder")
         there = next(place for place in (root.absolute(), *root.absolute().parents) if place.exists())
         if not there.is_dir():
             raise QcError(f"{root}: {there} is a file; choose another folder")

@@ -86,6 +86,12 @@ def test_a_name_that_no_folder_can_have(demomill, run, monkeypatch, tmp_path, ou
     assert snapshot(tmp_path) == before
 
 
+@pytest.mark.parametrize("leads_to", ["nothing", "link"])
+def test_a_link_that_leads_nowhere_is_no_place(demomill, run, tmp_path, leads_to):
+    (tmp_path / "link").symlink_to(tmp_path / leads_to)
+    bad(demomill("qc", run, "--out", tmp_path / "link"), "is a link that leads nowhere")
+
+
 @pytest.mark.parametrize("name", ["verdicts.parquet", "rounds.jsonl", "report.html", "decisions.toml"])
 def test_a_folder_in_the_place_of_a_file(demomill, run, tmp_path, name):
     (tmp_path / "out" / name).mkdir(parents=True)
@@ -96,7 +102,7 @@ def test_a_folder_in_the_place_of_a_file(demomill, run, tmp_path, name):
 def test_a_folder_holds_verdicts_on_one_source(demomill, tmp_path):
     one, other = (write_dataset(tmp_path / name, make_task(2, seed=i)) for i, name in enumerate("ab"))
     out = tmp_path / "out"
-    assert demomill("qc", one, "--out", out).code == 0
+    assert demomill("qc", one, "--out", out, "--no-report").code == 0
     assert demomill("review", "drop", out, "episode_000001", "--why", "scrapes").code == 0
     before = snapshot(out)
     bad(demomill("qc", other, "--out", out, "--no-report"), f"holds verdicts on {one}", str(out / "verdicts.parquet"))
@@ -104,7 +110,7 @@ def test_a_folder_holds_verdicts_on_one_source(demomill, tmp_path):
     one.rename(tmp_path / "moved")
     bad(demomill("qc", tmp_path / "moved", "--out", out), "has only been moved, remove")
     (out / "verdicts.parquet").unlink()
-    told = json.loads(demomill("qc", tmp_path / "moved", "--out", out, "--json").out)
+    told = json.loads(demomill("qc", tmp_path / "moved", "--out", out, "--json", "--no-report").out)
     assert [row["verdict"] for row in told["verdicts"]] == ["keep", "drop"]
 
 
