@@ -24,7 +24,7 @@ def bad(answer: Answer, *words: str) -> None:
         assert word in answer.complaint
 
 
-def no_space(*_: object) -> None:
+def no_space(*_: object, **__: object) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
