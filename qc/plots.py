@@ -1,8 +1,7 @@
 """Pictures for finding outliers and reading the data."""
 
 import math
-import re
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,26 +12,24 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Ellipse
 from scipy.stats import chi2
 
+from qc.drawing import COLOURS, FLAGGED, in_order, label_points, plain
 from qc.embedding import Embedding
 from qc.errors import QcError
 from qc.projection import RobustPCA
-from qc.table import DROP, INTEGRITY, KEEP, NOT_ASSESSED, OUTCOME, REVIEW
+from qc.table import INTEGRITY, KEEP, OUTCOME
 
-COLOURS: Mapping[str, str] = {
-    KEEP: "#0072B2",
-    NOT_ASSESSED: "#999999",
-    REVIEW: "#E69F00",
-    DROP: "#D55E00",
-}  # Okabe and Ito
 _INSIDE = 0.99
 _FEWEST = 4
 
 
-def plot_pca(table: pd.DataFrame, embedding: Embedding, path: Path | str) -> None:
+def plot_pca(table: pd.DataFrame, embedding: Embedding, path: Path | str, order: Sequence[str] = ()) -> None:
     """Draw the episodes of each task on the first two principal components, coloured by verdict, as PNG.
 
     Axes and the 99 % ellipse are those of the kept episodes. Failures, and episodes whose rows cannot be trusted, are
     left out; episodes beyond the frame are drawn on it.
+
+    Args:
+        order: of tasks; others follow by name.
 
     Raises:
         QcError: if the picture cannot be written, or the embedding lacks an episode of the table.
@@ -46,7 +43,7 @@ def plot_pca(table: pd.DataFrame, embedding: Embedding, path: Path | str) -> Non
     kept[[row[episode] for episode in shown.loc[shown["verdict"] == KEEP, "episode_id"]]] = True
     z = embedding.standardise(embedding.tasks, kept)
 
-    tasks = sorted(shown["task"].unique(), key=natural)
+    tasks = in_order(shown["task"], order)
     wide = max(1, math.ceil(math.sqrt(len(tasks))))
     high = max(1, -(-len(tasks) // wide))
     figure = Figure(figsize=(4.2 * wide, 4.1 * high + 0.6), layout="constrained")
@@ -58,7 +55,7 @@ def plot_pca(table: pd.DataFrame, embedding: Embedding, path: Path | str) -> Non
         rows = np.array([row[episode] for episode in mine["episode_id"]])
         _draw_task(ax, task, mine, z[rows], kept[rows], embedding.groups)
     handles = [
-        Line2D([], [], marker="o", linestyle="", color=colour, label=f"{verdict} ({count})")
+        Line2D([], [], marker="o", linestyle="", color=colour, label=f"{verdict.replace('_', ' ')} ({count})")
         for verdict, colour in COLOURS.items()
         if (count := int((shown["verdict"] == verdict).sum()))
     ]
@@ -70,13 +67,8 @@ def plot_pca(table: pd.DataFrame, embedding: Embedding, path: Path | str) -> Non
         raise QcError(f"{path}: cannot be written ({error.strerror}); choose another place") from None
 
 
-def natural(name: str) -> list[tuple[str, int]]:
-    """Sorting key by which 4mm comes before 12mm."""
-    return [(word, int(number or 0)) for word, number in re.findall(r"(\D*)(\d*)", name)]
-
-
 def _draw_task(ax: Axes, task: str, mine: pd.DataFrame, z: np.ndarray, kept: np.ndarray, groups: np.ndarray) -> None:
-    ax.set_title(f"{task} ({len(mine)} episodes)", fontsize=10)
+    ax.set_title(f"{plain(task, 36)} ({len(mine)} episodes)", fontsize=10)
     if kept.sum() < _FEWEST:
         ax.set_axis_off()
         ax.text(0.5, 0.5, f"{kept.sum()} kept: too few to draw", ha="center", va="center", transform=ax.transAxes)
@@ -92,16 +84,10 @@ def _draw_task(ax: Axes, task: str, mine: pd.DataFrame, z: np.ndarray, kept: np.
         size = 22 if verdict == KEEP else 40
         x, y = drawn[chosen].T
         ax.scatter(x, y, s=size, color=colour, edgecolors="white", linewidths=0.4, clip_on=False, zorder=3)
-    for (x, y), episode, verdict in zip(drawn, mine["episode_id"], mine["verdict"], strict=True):
-        if verdict in (DROP, REVIEW):
-            short = episode.removeprefix(f"{task}-")
-            left = x > centre[0]
-            ax.annotate(
-                short, (x, y), xytext=(-5 if left else 5, 4), textcoords="offset points", fontsize=7, zorder=4,
-                ha="right" if left else "left",
-            )  # fmt: skip
     ax.set_xlim(low[0], high[0])
     ax.set_ylim(low[1], high[1])
+    flagged = mine["verdict"].isin(FLAGGED).to_numpy()
+    label_points(ax, drawn[flagged], [i.removeprefix(f"{task}-") for i in mine.loc[flagged, "episode_id"]])
     ax.set_xlabel(f"PC 1 ({projection.explained_[0]:.0%} of the spread)", fontsize=8)
     ax.set_ylabel(f"PC 2 ({projection.explained_[1]:.0%})", fontsize=8)
     ax.tick_params(labelsize=7)

@@ -100,5 +100,5 @@ def _draw(
     from qc.plots import plot_pca
     from qc.report.page import write_report
 
-    plot_pca(table, embedding, files.picture)
+    plot_pca(table, embedding, files.picture, tuple(counted["tasks"]))
     write_report(files.report, name, table, found, embedding, counted)

@@ -1,35 +1,32 @@
 """Puts the report together."""
 
-import base64
 import html
-import io
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from string import Template
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
+from qc.drawing import FLAGGED
 from qc.embedding import Embedding
 from qc.episodes import EpisodeSet
 from qc.errors import QcError
-from qc.figures import distance_figure, length_figure, overlay_figure
+from qc.figures import distance_figure, length_figure
 from qc.filters.phases import phase_balance
-from qc.maps import Map, pca_map, tsne_map
-from qc.plots import COLOURS, natural
 from qc.rates import rates
-from qc.report.thumbnails import thumbnail
-from qc.table import DROP, KEEP, MEASURED, REVIEW
+from qc.report import tables
+from qc.report.cards import cards
+from qc.report.images import image
+from qc.report.plane import map_data, map_section
+from qc.trajectories import overlay_figure
 
-_CARDS = 40
-_TASKS = 16
+_TASKS = 24
+_OPEN = 3
 _DPI = 110
-_LISTED = 50
 
 
 def write_report(
@@ -40,7 +37,7 @@ def write_report(
     embedding: Embedding,
     counted: Mapping[str, Any],
 ) -> None:
-    """Write the report as one HTML page with everything in it.
+    """Write the report as one HTML page with everything in it; tasks stand in the order of the accounts.
 
     Args:
         title: what was judged.
@@ -51,11 +48,15 @@ def write_report(
     Raises:
         QcError: if it cannot be written.
     """
+    order = list(counted["tasks"])
+    place = {task: i for i, task in enumerate(order)}
+    table = table.sort_values("task", key=lambda tasks: tasks.map(place), kind="stable", ignore_index=True)
+    data = map_data(table, embedding, order)
     page = Template(files("qc.report").joinpath("page.html").read_text("utf-8")).substitute(
         title=html.escape(title),
-        summary=_summary(table, counted),
-        body=_body(table, found, embedding, counted),
-        data=json.dumps(_data(table, embedding), allow_nan=False).replace("<", "\\u003c"),
+        summary=html.escape(tables.summary(counted["tasks"])),
+        body=_body(table, found, embedding, counted, map_section(data)),
+        data=json.dumps(data, allow_nan=False).replace("<", "\\u003c"),
     )
     path = Path(path)
     staging = path.with_name(f".{path.name}.{os.getpid()}")
@@ -68,158 +69,53 @@ def write_report(
         staging.unlink(missing_ok=True)
 
 
-def _summary(table: pd.DataFrame, counted: Mapping[str, Any]) -> str:
-    counts = table["verdict"].value_counts()
-    parts = [f"{n} {verdict.replace('_', ' ')}" for verdict in COLOURS if (n := int(counts.get(verdict, 0)))]
-    lost = f", {len(counted['damaged'])} damaged" if counted["damaged"] else ""
-    return f"{len(table)} episodes of {table['task'].nunique()} tasks: {', '.join(parts)}{lost}."
-
-
-def _body(table: pd.DataFrame, found: EpisodeSet, embedding: Embedding, counted: Mapping[str, Any]) -> str:
-    legend = "".join(f'<span><i style="background:{c}"></i>{v.replace("_", " ")}</span>' for v, c in COLOURS.items())
-    judged = sorted(set(table["task"]), key=natural)
+def _body(table: pd.DataFrame, found: EpisodeSet, embedding: Embedding, counted: Mapping[str, Any], mapped: str) -> str:
+    order = list(counted["tasks"])
     parts = [
-        _section("Accounts", _accounts(counted["tasks"])),
-        _section(
-            "Map",
-            '<div class="controls"><button>principal components</button><button>t-SNE</button></div>'
-            '<svg id="map" viewBox="0 0 1000 520"></svg><p class="note" id="maptitle"></p>'
-            f'<p class="legend">{legend}</p>'
-            '<p class="note">Each task is set in its own scale. On t-SNE only neighbourhoods mean something.</p>',
-        ),
-        _section("Flagged episodes", _cards(table, found, embedding)),
-        _section("Worst of each filter", _worst(table)),
-        _section("Lengths, kept beside flagged", _image(length_figure(table))),
-        _section("Mahalanobis distances", _image(distance_figure(table))),
-        _section("Trajectories", "".join(_image(overlay_figure(found.episodes, table, t)) for t in judged[:_TASKS])),
-        _section("Phases", _frame(phase_balance(e for e in found.episodes if e.succeeded))),
-        _section("Rates by env", _frame(rates(table))),
-        _section("Files and rows", _findings(counted)),
+        ("Accounts", tables.accounts(counted["tasks"])),
+        ("Decisions of people", tables.decisions(table)),
+        ("Diversity of the successes", tables.spread(counted["diversity"])),
+        ("Map", mapped),
+        ("Flagged episodes", cards(table, found, embedding)),
+        ("Worst of each filter", tables.worst(table)),
+        ("Lengths, kept beside flagged", _lengths(table, order)),
+        ("Mahalanobis distances", _distances(table, order)),
+        ("Trajectories", _trajectories(table, found, order)),
+        ("Phases", tables.phases(phase_balance(e for e in found.episodes if e.succeeded), order)),
+        ("Rates by env", tables.rates(rates(table))),
+        ("Files and rows", tables.findings(counted)),
     ]
-    return "\n".join(parts)
+    return "\n".join(f"<h2>{heading}</h2>\n{content}" for heading, content in parts if content)
 
 
-def _section(heading: str, content: str) -> str:
-    return f"<h2>{heading}</h2>\n{content}"
+def _lengths(table: pd.DataFrame, order: Sequence[str]) -> str:
+    there = [task for task in order if ((table["task"] == task) & (table["outcome"] == "success")).any()]
+    if not there:
+        return tables.note("No episode succeeded.")
+    figure = length_figure(table[table["task"].isin(there[:_TASKS])], order)
+    return image(figure, _DPI, "figure", "lengths by task") + _first(there)
 
 
-def _accounts(tasks: Mapping[str, Mapping[str, Any]]) -> str:
-    rows = []
-    for task, account in tasks.items():
-        cells = [value if isinstance(value, int) else ", ".join(f"{k} {n}" for k, n in value.items()) or 0
-                 for value in account.values()]  # fmt: skip
-        rows.append((task, *cells))
-    names = [name.replace("_", " ") for name in next(iter(tasks.values()))] if tasks else []
-    return _table(("task", *names), rows)
+def _distances(table: pd.DataFrame, order: Sequence[str]) -> str:
+    if not table["mahalanobis_score"].notna().any():
+        return tables.note("Not assessed: no task has enough episodes.")
+    return image(distance_figure(table, order=order), _DPI, "figure", "distances measured against those expected")
 
 
-def _table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    head = "".join(f"<th>{html.escape(c)}</th>" for c in columns)
-    body = "".join(
-        "<tr>" + "".join(
-            f'<td class="n">{v}</td>' if isinstance(v, int | float) else f"<td>{html.escape(str(v))}</td>" for v in row
-        ) + "</tr>"
-        for row in rows
-    )  # fmt: skip
-    return f'<div class="scroll"><table><tr>{head}</tr>{body}</table></div>'
+def _trajectories(table: pd.DataFrame, found: EpisodeSet, order: Sequence[str]) -> str:
+    there = [task for task in order if any(e.task == task and e.succeeded and e.sound for e in found.episodes)]
+    if not there:
+        return tables.note("No episode succeeded with rows that can be trusted.")
+    seen = table[table["verdict"].isin(FLAGGED) & (table["outcome"] == "success")]
+    flagged = seen["task"].value_counts()
+    opened = [task for task in there if task in flagged.index][:_OPEN] or there[:1]
+    parts = []
+    for task in there[:_TASKS]:
+        count = int(flagged.get(task, 0))
+        drawn = image(overlay_figure(found.episodes, table, task), _DPI, "figure", task)
+        parts.append(tables.folded(f"{task}: {count} flagged" if count else task, drawn, opened=task in opened))
+    return "".join(parts) + _first(there)
 
 
-def _frame(frame: pd.DataFrame) -> str:
-    if not len(frame):
-        return '<p class="note">Not recorded.</p>'
-    rows = [[round(v, 3) if isinstance(v, float) else "yes" if v is True else "" if v is False else v for v in row]
-            for row in frame.itertuples(index=False)]  # fmt: skip
-    return _table(list(frame.columns), rows)
-
-
-def _cards(table: pd.DataFrame, found: EpisodeSet, embedding: Embedding) -> str:
-    flagged = table[table["verdict"].isin((DROP, REVIEW))]
-    if not len(flagged):
-        return '<p class="note">None.</p>'
-    by_id = {e.id: e for e in found.episodes}
-    peers = _peers(table, embedding)
-    cards = []
-    for n, row in flagged.head(_CARDS).iterrows():
-        id_, peer = row["episode_id"], peers.get(row["episode_id"], "")
-        picture = thumbnail(by_id[id_], by_id.get(peer), found.videos) if by_id[id_].sound else ""
-        image = (
-            f'<img id="thumb-{n}" src="data:image/png;base64,{picture}" alt="{html.escape(id_)}">' if picture else ""
-        )
-        beside = f'<div class="note">grey: {html.escape(peer)}, the nearest that is kept</div>' if peer else ""
-        colour = COLOURS[row["verdict"]]
-        cards.append(
-            f'<div class="card" id="card-{n}"><span class="tag" style="background:{colour}">{row["verdict"]}</span>'
-            f"<b>{html.escape(id_)}</b><div>{html.escape(', '.join(row['reasons']))}</div>"
-            f"<div>{html.escape(row['explanation'])}</div>{image}{beside}<code>{row['content_hash'][:16]}</code></div>"
-        )
-    more = f'<p class="note">{len(flagged) - _CARDS} more in verdicts.parquet.</p>' if len(flagged) > _CARDS else ""
-    return f'<div class="cards">{"".join(cards)}</div>{more}'
-
-
-def _peers(table: pd.DataFrame, embedding: Embedding) -> dict[str, str]:
-    """Nearest kept episode of the same task, by flagged episode."""
-    verdict = dict(zip(table["episode_id"], table["verdict"], strict=True))
-    kept = np.array([verdict[i] == KEEP for i in embedding.ids], dtype=bool)
-    z = embedding.standardise(embedding.tasks, kept)
-    found = {}
-    for i, id_ in enumerate(embedding.ids):
-        if verdict[id_] in (DROP, REVIEW):
-            others = np.flatnonzero(kept & (embedding.tasks == embedding.tasks[i]))
-            if len(others):
-                found[id_] = embedding.ids[others[np.square(z[others] - z[i]).sum(axis=1).argmin()]]
-    return found
-
-
-def _worst(table: pd.DataFrame, shown: int = 5) -> str:
-    rows = []
-    for name in MEASURED:
-        scores = table[f"{name}_score"]
-        for i in scores[scores < 0].nsmallest(shown).index:
-            row = table.loc[i]
-            cells = (name.replace("_", " "), row["episode_id"], round(float(row[f"{name}_score"]), 2),
-                     round(float(row[f"{name}_cutoff"]), 2), row["verdict"])  # fmt: skip
-            rows.append(cells)
-    return _table(("filter", "episode", "score", "cutoff", "verdict"), rows)
-
-
-def _findings(counted: Mapping[str, Any]) -> str:
-    damaged = [(d["id"], "", "", d["why"]) for d in counted["damaged"]]
-    found = [
-        (f["episode"], f["file"], "" if f["frame"] is None else f["frame"], f["told"]) for f in counted["findings"]
-    ]
-    rows = [*damaged, *found]
-    if not rows:
-        return '<p class="note">Nothing is wrong with them.</p>'
-    more = f'<p class="note">{len(rows) - _LISTED} more in accounting.json.</p>' if len(rows) > _LISTED else ""
-    return _table(("episode", "file", "frame", "what"), rows[:_LISTED]) + more
-
-
-def _image(figure: Figure) -> str:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=_DPI, metadata={"Software": None})
-    return f'<img class="figure" alt="" src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}">'
-
-
-def _data(table: pd.DataFrame, embedding: Embedding) -> dict[str, Any]:
-    """What the map shows: episodes with their verdicts, and their places."""
-    number = {id_: n for n, id_ in enumerate(table["episode_id"])}
-    outcome = dict(zip(table["episode_id"], table["outcome"], strict=True))
-    kept = np.array([table.loc[number[i], "verdict"] == KEEP for i in embedding.ids], dtype=bool)
-    z = embedding.standardise(embedding.tasks, kept)
-    drawn = np.isfinite(z).all(axis=1) & np.array([outcome[i] == "success" for i in embedding.ids], bool)
-    episodes = []
-    for i in np.flatnonzero(drawn):
-        row = table.loc[number[embedding.ids[i]]]
-        shown = {name: row[name] for name in ("task", "verdict", "reasons")}
-        why = row["explanation"][:300] if row["reasons"] else ""
-        episodes.append({"n": number[embedding.ids[i]], "id": embedding.ids[i], "why": why, **shown})
-    planes = [m(z[drawn], embedding.groups) for m in (pca_map, tsne_map)] if drawn.sum() > 3 else []
-    return {"episodes": episodes, "planes": [_plane(m) for m in planes], "colours": dict(COLOURS)}
-
-
-def _plane(plane: Map) -> dict[str, Any]:
-    trust = "" if np.isnan(plane.trustworthiness) else f"; trustworthiness {plane.trustworthiness:.2f}"
-    far = np.percentile(np.abs(plane.points - np.median(plane.points, axis=0)), 99.5, axis=0) * 3 + 1e-9
-    centre = np.median(plane.points, axis=0)
-    points = np.clip(plane.points, centre - far, centre + far)
-    return {"title": plane.title + trust, "points": np.round(points, 4).tolist()}
+def _first(tasks: Sequence[str]) -> str:
+    return tables.note(f"The first {_TASKS} of {len(tasks)} tasks.") if len(tasks) > _TASKS else ""

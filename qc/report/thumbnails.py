@@ -1,37 +1,32 @@
-"""Small pictures of flagged episodes."""
+"""Pictures from the videos of flagged episodes."""
 
-import base64
-import io
-from collections.abc import Mapping
-
+import av
 import numpy as np
 from matplotlib.figure import Figure
 
-from qc.episodes import Episode
-from qc.figures import path_figure
+from qc.episodes import Episode, EpisodeSet
+from qc.errors import QcError
 from qc.readers.video import read_frames
 
-_DPI = 90
 _FRAMES = 4
 
 
-def thumbnail(
-    episode: Episode, peer: Episode | None, videos: Mapping[str, Mapping[str, tuple[str, float, float]]]
-) -> str:
-    """A PNG in base64: pictures of the episode above those of its peer where both have videos, else their paths."""
-    ids = [e.id for e in (episode, peer) if e is not None]
-    for places in videos.values():
-        if all(id_ in places for id_ in ids):
-            return _encode(_strip([places[id_] for id_ in ids]))
-    return _encode(path_figure(episode, peer))
+def video_figure(episode: Episode, peer: Episode | None, found: EpisodeSet) -> Figure | None:
+    """Four pictures of the episode above those of its peer, from the first camera that has both; None if none has.
 
-
-def _strip(places: list[tuple[str, float, float]]) -> Figure:
-    figure = Figure(figsize=(3.6, 0.62 * len(places)), layout="constrained")
-    axes = figure.subplots(len(places), _FRAMES, squeeze=False)
-    for row, (path, start, end) in zip(axes, places, strict=True):
-        last = end if np.isfinite(end) else start + 15.0
-        pictures = read_frames(path, list(np.linspace(start, last - 0.1, _FRAMES)))
+    Raises:
+        QcError: if a video cannot be read.
+    """
+    episodes = [e for e in (episode, peer) if e is not None]
+    places = next((of for of in found.videos.values() if all(e.id in of for e in episodes)), None)
+    if places is None:
+        return None
+    figure = Figure(figsize=(3.7, 0.62 * len(episodes)), layout="constrained")
+    axes = figure.subplots(len(episodes), _FRAMES, squeeze=False)
+    for row, one in zip(axes, episodes, strict=True):
+        path, start, end = places[one.id]
+        last = end if np.isfinite(end) else start + one.length / found.fps
+        pictures = _read(path, list(np.linspace(start, last - 1 / found.fps, _FRAMES)))
         for ax in row:
             ax.set_axis_off()
         for ax, picture in zip(row, pictures, strict=False):
@@ -39,7 +34,11 @@ def _strip(places: list[tuple[str, float, float]]) -> Figure:
     return figure
 
 
-def _encode(figure: Figure) -> str:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=_DPI, metadata={"Software": None})
-    return base64.b64encode(buffer.getvalue()).decode()
+def _read(path: str, seconds: list[float]) -> list[np.ndarray]:
+    try:
+        pictures = read_frames(path, seconds)
+    except (av.FFmpegError, OSError, IndexError, ValueError) as error:
+        raise QcError(f"{path}: not readable as a video ({error})") from None
+    if not pictures:
+        raise QcError(f"{path}: no picture could be read from this video")
+    return pictures

@@ -5,9 +5,10 @@ import pandas as pd
 import pytest
 
 from qc.embedding import embed
-from qc.figures import curves_figure, distance_figure, length_figure, map_figure, overlay_figure, path_figure
+from qc.figures import curves_figure, distance_figure, length_figure, map_figure
 from qc.maps import pca_map, tsne_map
 from qc.rates import rates
+from qc.trajectories import overlay_figure, path_figure
 from qc.verdicts import assess
 from tests.qc.factories import TASK, change, freeze, make_task, truncate
 
