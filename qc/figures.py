@@ -68,7 +68,7 @@ def length_figure(table: pd.DataFrame, order: Sequence[str] = ()) -> Figure:
     for ax, task in zip(axes, tasks, strict=False):
         mine = judged["task"] == task
         lengths = judged.loc[mine, "length"].astype(float)
-        ax.hist(lengths[judged["verdict"] == KEEP], np.histogram_bin_edges(lengths, _BINS), color=COLOURS[KEEP],
+        ax.hist(lengths[judged["verdict"] == KEEP], _bins(lengths), color=COLOURS[KEEP],
                 alpha=0.5)  # fmt: skip
         for name, colour in colours.items():
             for length in lengths[reason == name]:
@@ -82,6 +82,13 @@ def length_figure(table: pd.DataFrame, order: Sequence[str] = ()) -> Figure:
                 for name, colour in colours.items()]  # fmt: skip
     figure.legend(handles=handles, fontsize=8, frameon=False, loc="outside upper center", ncols=6)
     return figure
+
+
+def _bins(lengths: pd.Series) -> np.ndarray:
+    """Edges between whole numbers, so that no bar holds more of them than another."""
+    low, high = int(lengths.min()), int(lengths.max())
+    width = -(-(high - low + 1) // _BINS)
+    return np.arange(low, high + width + 1, width) - 0.5
 
 
 def distance_figure(table: pd.DataFrame, components: int = 9, order: Sequence[str] = ()) -> Figure:

@@ -45,13 +45,15 @@ def overlay_figure(episodes: Sequence[Episode], table: pd.DataFrame, task: str) 
                 np.linspace(0, 100, len(values)), values, color=f"C{n % 10}", linewidth=0.9, label=plain(episode.id)
             )
         ax.set_title(plain(label(mine[0], column, dim)), fontsize=8, pad=3)
-        ax.tick_params(labelsize=7, labelbottom=ax in axes[max(0, len(shown) - 2) : len(shown)])
+        ax.tick_params(labelsize=7, labelbottom=True)
+    for ax in axes[max(0, len(shown) - 2) : len(shown)]:
+        ax.set_xlabel("% of the episode", fontsize=8)
     if flagged:
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, fontsize=7, frameon=False, loc="outside lower center", ncols=4)
     part = f"; the first {_MOST} of {len(places)} dimensions" if len(places) > _MOST else ""
-    figure.supxlabel(f"% of the episode (line: median of {len(kept)} kept; band: 5 to 95 % of them{part})", fontsize=8)
-    figure.suptitle(f"{plain(task)}: {len(mine)} episodes", fontsize=9)
+    band = f"line: median of {len(kept)} kept, band: 5 to 95 % of them{part}"
+    figure.suptitle(f"{plain(task)}: {len(mine)} episodes ({band})", fontsize=9)
     return figure
 
 

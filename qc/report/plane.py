@@ -70,9 +70,8 @@ def map_section(data: Mapping[str, Any]) -> str:
 
 
 def _legend(by: str, colours: Mapping[str, str]) -> str:
-    entries = (
-        f'<span><i style="background:{colour}"></i>{html.escape(name)}</span>' for name, colour in colours.items()
-    )
+    named = {name.replace("_", " ") if by == "verdict" else name: colour for name, colour in colours.items()}
+    entries = (f'<span><i style="background:{c}"></i>{html.escape(name)}</span>' for name, c in named.items())
     return f'<p class="legend" data-by="{by}">{"".join(entries)}</p>'
 
 

@@ -1,15 +1,18 @@
 """Tables of the report, as HTML."""
 
 import html
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
+from qc.diversity import FAIL
 from qc.table import MEASURED
 
 _LISTED = 50
 _WORST = 3
+_OPEN = 16
 
 
 def table_html(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -54,23 +57,28 @@ def summary(tasks: Mapping[str, Mapping[str, Any]]) -> str:
             totals[name] = totals.get(name, 0) + (value if isinstance(value, int) else sum(value.values()))
     generated = totals.pop("generated", 0)
     parts = [f"{n} {'for ' * (name == 'review')}{name.replace('_', ' ')}" for name, n in totals.items() if n]
-    return f"{generated} episodes of {len(tasks)} tasks: {', '.join(parts) or 'none'}."
+    of = f"{len(tasks)} task{'s' * (len(tasks) != 1)}"
+    return f"{generated} episode{'s' * (generated != 1)} of {of}: {', '.join(parts) or 'none'}."
 
 
 def spread(tasks: Mapping[str, Mapping[str, Any]]) -> str:
     """How much the successes of each task differ, beside the least that they should."""
-    names = list(next(iter(tasks.values()))["floors"]) if tasks else []
     floors = next(iter(tasks.values()))["floors"] if tasks else {}
+    columns = [
+        f"{', '.join(name.replace('_', ' ').rsplit(' ', 1))} (least {least:g})" for name, least in floors.items()
+    ]
     rows = [
-        (task, of["verdict"], of["episodes"], *(_figure(of["measured"].get(name)) for name in names), of["advice"])
+        (task, of["verdict"], of["episodes"], *(_short(of["measured"].get(name)) for name in floors), of["advice"])
         for task, of in tasks.items()
     ]
-    columns = [f"{name.replace('_', ' ')} (least {floors[name]:g})" for name in names]
-    return table_html(("task", "verdict", "episodes", *columns, "advice"), rows)
+    verdicts = Counter(of["verdict"] for of in tasks.values())
+    told = ", ".join(f"{n} {verdict}" for verdict, n in verdicts.items())
+    full = table_html(("task", "verdict", "episodes", *columns, "advice"), rows)
+    return folded(f"{told}.", full, opened=FAIL in verdicts or len(rows) <= _OPEN) if rows else note("No episode.")
 
 
-def _figure(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3g}"
+def _short(value: float | None) -> float | str:
+    return "-" if value is None else float(f"{value:.3g}")
 
 
 def worst(table: pd.DataFrame) -> str:
@@ -80,7 +88,7 @@ def worst(table: pd.DataFrame) -> str:
         scores = table[f"{name}_score"]
         for i in scores[scores < 0].nsmallest(_WORST).index:
             row = table.loc[i]
-            numbers = [f"{row[f'{name}_{of}']:.4g}" for of in ("score", "cutoff")]
+            numbers = [float(f"{row[f'{name}_{of}']:.4g}") for of in ("score", "cutoff")]
             rows.append((name.replace("_", " "), row["episode_id"], *numbers, row["verdict"].replace("_", " ")))
     if not rows:
         return note("No filter found anything to rank: there are too few episodes, or none differs from the others.")
@@ -112,7 +120,7 @@ def phases(balance: pd.DataFrame, order: Sequence[str]) -> str:
     names = ("phase", "rare in so many of the tasks that have it", "episodes that enter it, %", "part of the rows, %")
     told = note(
         "A phase is rare in a task if fewer than 10 % of the task's successes enter it, or if it makes up less than "
-        "2.5 % of their rows: there a policy learns least. From the least to the most of the tasks in which it is rare."
+        "2.5 % of their rows: there a policy learns least. Two numbers are the least and the most of those tasks."
     )
     rare = told + table_html(names, rows) if rows else note("No phase is rare in any task.")
     place = {task: i for i, task in enumerate((*order, "*"))}
@@ -127,7 +135,7 @@ def phases(balance: pd.DataFrame, order: Sequence[str]) -> str:
 
 
 def _percent(shares: pd.Series) -> str:
-    low, high = f"{100 * shares.min():.2g}", f"{100 * shares.max():.2g}"
+    low, high = (f"{100 * share:.1f}" for share in (shares.min(), shares.max()))
     return low if low == high else f"{low} to {high}"
 
 

@@ -1,5 +1,7 @@
 """Pictures from the videos of flagged episodes."""
 
+from pathlib import Path
+
 import av
 import numpy as np
 from matplotlib.figure import Figure
@@ -37,8 +39,8 @@ def video_figure(episode: Episode, peer: Episode | None, found: EpisodeSet) -> F
 def _read(path: str, seconds: list[float]) -> list[np.ndarray]:
     try:
         pictures = read_frames(path, seconds)
-    except (av.FFmpegError, OSError, IndexError, ValueError) as error:
-        raise QcError(f"{path}: not readable as a video ({error})") from None
+    except (QcError, av.FFmpegError, OSError, IndexError, ValueError):
+        pictures = []
     if not pictures:
-        raise QcError(f"{path}: no picture could be read from this video")
+        raise QcError(f"{Path(path).name}: not readable as a video; render or fetch it again")
     return pictures
