@@ -51,10 +51,11 @@ def map_data(table: pd.DataFrame, embedding: Embedding, order: Sequence[str]) ->
 
 def map_section(data: Mapping[str, Any]) -> str:
     """Where the script draws, or a sentence if there is nothing to draw."""
+    told = f"{data['left']} left out: failed, not readable, or without another kept one of their task to compare with."
+    left = told if data["left"] else ""
     if data["why"]:
-        return note(f"{data['why'][0].upper()}{data['why'][1:]}.")
+        return note(f"{data['why'].capitalize()}. {left}")
     legends = "".join(_legend(by, colours) for by, colours in data["colours"].items())
-    left = f"{data['left']} left out: failed, not readable, or with no kept one of their task to compare with."
     return (
         '<div class="controls"><button data-plane="0">principal components</button>'
         '<button data-plane="1">t-SNE</button><button data-by="verdict">colour: verdict</button>'

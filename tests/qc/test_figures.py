@@ -1,14 +1,20 @@
 """Every figure is drawn, from flawed data and from none."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.patches import Rectangle
+from sklearn.manifold import TSNE
+from threadpoolctl import threadpool_info
 
 from qc.embedding import embed
 from qc.figures import curves_figure, distance_figure, length_figure, map_figure
 from qc.maps import pca_map, tsne_map
+from qc.plots import plot_pca
 from qc.rates import rates
-from qc.trajectories import overlay_figure, path_figure
+from qc.trajectories import overlay_figure
 from qc.verdicts import assess
 from tests.qc.factories import TASK, change, freeze, make_task, truncate
 
@@ -36,26 +42,76 @@ def test_a_map_names_what_is_flagged_and_repeats(judged):
         assert {EPISODES[4].id, EPISODES[9].id} <= set(said)
 
 
-def test_each_filter_that_flags_has_its_lengths_beside_the_kept(judged):
-    table, _ = judged
-    reasons = {reason for of in table["reasons"] for reason in of}
-    figure = length_figure(table)
-    assert len(figure.axes) == len(reasons)
-    assert {ax.get_ylabel().split("\n")[0] for ax in figure.axes} == {r.replace("_", " ") for r in reasons}
+def test_a_far_episode_lies_on_the_edge_and_squeezes_nobody(judged):
+    _, z = judged
+    z = z.copy()
+    z[9, 3] = 1e30
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        planes = pca_map(z), tsne_map(z)
+    points, far = planes[0].framed()
+    assert np.flatnonzero(far).tolist() == [9]
+    assert (np.ptp(np.delete(points, 9, axis=0), axis=0) > 0.2 * np.ptp(points, axis=0)).all()
+    assert np.isfinite(planes[1].points).all()
 
 
-def test_distances_and_trajectories_are_drawn(judged):
-    table, _ = judged
-    assert len(distance_figure(table).axes[0].lines) >= 3
-    lines = overlay_figure(EPISODES, table, TASK).axes[0].lines
-    assert len(lines) == 1 + 2
-    assert len(path_figure(EPISODES[0], EPISODES[1]).axes) == 2
+@pytest.mark.parametrize("z", [np.zeros((8, 5)), np.full((8, 5), np.nan), np.eye(3, 5), np.zeros((0, 5))])
+def test_a_map_of_nothing_says_so(z):
+    for plane in (pca_map(z), tsne_map(z)):
+        assert plane.caption.startswith("nothing to map: ")
+        assert not plane.framed()[1].any()
+        map_figure(plane, pd.DataFrame({"episode_id": [str(i) for i in range(len(z))], "verdict": "keep"}))
+
+
+def test_a_map_takes_one_thread(judged, monkeypatch):
+    def watched(self, *given):
+        used.update(pool["num_threads"] for pool in threadpool_info())
+        return fit(self, *given)
+
+    used, fit = set[int](), TSNE.fit_transform
+    monkeypatch.setattr(TSNE, "fit_transform", watched)
+    tsne_map(judged[1])
+    assert used == {1}
+
+
+def test_each_task_has_its_own_lengths_with_the_flagged_marked():
+    episodes = [*EPISODES, *make_task(12, task="gear_small")]
+    table = assess(episodes)
+    figure = length_figure(table, ["gear_small"])
+    gear, peg = (ax for ax in figure.axes if ax.axison)
+    assert [ax.get_title() for ax in (gear, peg)] == ["gear_small", TASK]
+    assert [len(ax.lines) for ax in (gear, peg)] == [0, 2]
+    assert sum(bar.get_height() for bar in peg.patches if isinstance(bar, Rectangle)) == 38
+
+
+def test_no_two_tasks_look_alike_among_distances():
+    table = assess([])
+    rows = [{"task": f"task {i}", "mahalanobis_score": -1.0 - n, "mahalanobis_cutoff": -9.0} for i in range(14)
+            for n in range(3)]  # fmt: skip
+    figure = distance_figure(pd.DataFrame(rows, columns=table.columns))
+    drawn = {
+        (line.get_color(), line.get_marker()) for line in figure.axes[0].lines if len(np.ravel(line.get_xdata())) == 3
+    }
+    assert len(drawn) == len(figure.legends[0].get_texts()) - 2 == 14
 
 
 def test_nothing_gives_an_empty_figure():
     table = assess([])
-    for figure in (length_figure(table), distance_figure(table), overlay_figure([], table, TASK)):
+    for figure in (length_figure(table), distance_figure(table)):
         assert figure.axes
+
+
+def test_any_name_of_a_task_can_be_drawn(tmp_path):
+    names = [r"move $\frac{ and $5", "turn $x^$ now", "把方块放进盒子\t\U0001f916", "_hidden"]
+    episodes = change(make_task(34, task=names[0]), [4], lambda e: truncate(e, 0.5))
+    episodes += [e for name in names[1:] for e in make_task(5, task=name)]
+    embedding = embed(episodes)
+    table = assess(episodes, embedding=embedding)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plot_pca(table, embedding, tmp_path / "pca.png")
+        for figure in (length_figure(table), distance_figure(table), overlay_figure(episodes, table, names[0])):
+            figure.savefig(tmp_path / "figure.png")
 
 
 def test_a_curve_for_each_defect():

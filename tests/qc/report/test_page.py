@@ -1,13 +1,17 @@
 """The report, opened in a real browser where there is one."""
 
 import json
+import math
 import re
 import shutil
 import subprocess
 from html import unescape
 
+import numpy as np
 import pytest
 
+from pipeline.video import encode
+from qc.decisions import Decision
 from qc.embedding import embed
 from qc.episodes import EpisodeSet, Finding
 from qc.errors import QcError
@@ -81,14 +85,80 @@ def test_a_browser_shows_it_without_an_error(page, tmp_path):
     assert seen["title"].startswith("t-SNE, perplexity 15, seed 0")
 
 
-def test_a_few_episodes_and_none_give_a_page_too(tmp_path):
-    for n in (0, 1, 3):
-        episodes = make_task(n)
-        found, embedding = EpisodeSet(tuple(episodes)), embed(episodes)
-        table = assess(found, embedding=embedding)
-        folder = Folder(tmp_path / str(n))
-        write_report(folder.report, "few", table, found, embedding, folder.save(table, found, {}))
-        assert f"{n} episodes of" in folder.report.read_text()
+def report(root, episodes, order=(), decisions=None, **about):
+    """The page on some episodes, as text."""
+    found = EpisodeSet(tuple(episodes), **about)
+    embedding = embed(episodes)
+    table = assess(found, embedding=embedding, decisions=decisions)
+    folder = Folder(root)
+    write_report(folder.report, "few", table, found, embedding, folder.save(table, found, decisions or {}, order))
+    return folder.report.read_text()
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_a_few_episodes_and_none_give_a_page_without_empty_figures(n, tmp_path):
+    text = report(tmp_path, make_task(n))
+    assert f"{n} episode" in text
+    assert "Nothing to map: " in text
+    assert '<svg id="map"' not in text
+    assert "<button" not in text
+    assert "No filter found anything to rank" in text
+    assert "Not assessed: no task has enough episodes." in text
+    assert ("No episode succeeded." in text) == (n == 0)
+
+
+def test_tasks_of_one_episode_each_have_nothing_to_map(tmp_path):
+    text = report(tmp_path, [make_episode(0, task=f"task {i}") for i in range(4)])
+    assert "Nothing to map" in text
+    assert "4 episodes of 4 tasks: 4 kept." in text
+
+
+def test_the_summary_says_what_the_accounts_say_and_tasks_keep_their_order(tmp_path):
+    tasks = ("peg_square_8mm", "gear_small")
+    episodes = [e for task in tasks for e in make_task(10, task=task)]
+    episodes = change(episodes, [3], lambda e: freeze(e, 30, 85))
+    failed = make_episode(70, task="gear_small", outcome="failure", reason="insert: jammed")
+    text = report(tmp_path, [*episodes, failed], tasks)
+    assert "21 episodes of 2 tasks: 19 kept, 1 dropped, 1 failed." in text
+    for section in ("Accounts", "Diversity of the successes", "Trajectories", "All phases of 2 tasks"):
+        places = [text.index(task, text.index(section)) for task in tasks]
+        assert places == sorted(places)
+    assert text.index(failed.id, text.index("Flagged episodes")) > text.index(episodes[3].id)
+
+
+def test_a_decision_says_who_and_why(tmp_path):
+    episodes = make_task(12)
+    chosen = episodes[2].content_hash
+    text = report(tmp_path, episodes, decisions={chosen: Decision(chosen, "drop", "Ada", "scrapes the <rim>")})
+    assert "Ada decided: scrapes the &lt;rim&gt;" in text
+    assert "Decisions of people" in text
+
+
+def test_an_unreadable_video_costs_its_picture_only(tmp_path):
+    broken = tmp_path / "broken.mp4"
+    broken.write_bytes(b"nothing")
+    episodes = change(make_task(12), [3], lambda e: freeze(e, 30, 85))
+    videos = {"front": {e.id: (str(broken), 0.0, math.inf) for e in episodes}}
+    text = report(tmp_path, episodes, videos=videos)
+    assert "No picture from the video: broken.mp4: not readable as a video" in text
+    assert text.count('id="thumb-') == 1
+
+
+def test_a_readable_video_is_shown_above_the_path(tmp_path):
+    episodes = change(make_task(12), [3], lambda e: freeze(e, 30, 85))
+    film = tmp_path / "film.mp4"
+    encode(film, [np.full((72, 128, 3), shade, np.uint8) for shade in range(0, 200, 2)], 15)
+    text = report(tmp_path, episodes, videos={"front": {e.id: (str(film), 0.0, math.inf) for e in episodes}})
+    assert text.index(f"pictures from the video of {episodes[3].id}") < text.index('id="thumb-')
+
+
+def test_phases_are_rare_for_a_reason_and_the_rest_is_folded(page):
+    text = page.read_text()
+    phases = text[text.index("<h2>Phases") : text.index("<h2>Rates")]
+    shown, folded = phases.split("<details>")
+    assert "No phase is rare in any task." in shown
+    assert "all tasks" in folded
+    assert "retreat" in folded
 
 
 def test_a_place_that_cannot_be_written_is_a_clear_error(tmp_path):
