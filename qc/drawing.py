@@ -46,14 +46,14 @@ def _characters(font: str) -> frozenset[int]:
 
 
 def label_points(ax: Axes, points: np.ndarray, names: Sequence[str]) -> None:
-    """Name points (n, 2) at the nearer side of axes whose limits are set, one name under another."""
+    """Name points (n, 2) at the nearer side of axes whose limits are set, a little higher, one name under another."""
     if not len(points):
         return
     x, y = ax.transAxes.inverted().transform(ax.transData.transform(points)).T
     for mine, edge, align in ((x <= 0.5, 0.01, "left"), (x > 0.5, 0.99, "right")):
         rows = np.flatnonzero(mine)
         rows = rows[np.argsort(-y[rows], kind="stable")][:_LABELS]
-        for i, height in zip(rows, _apart(y[rows]), strict=True):
+        for i, height in zip(rows, _apart(y[rows] + _APART), strict=True):
             ax.annotate(
                 plain(names[i], 32), tuple(points[i]), xytext=(edge, height), textcoords="axes fraction", ha=align,
                 va="center", fontsize=7, zorder=4, annotation_clip=False,
