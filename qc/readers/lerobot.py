@@ -1,6 +1,8 @@
 """Reader of LeRobot datasets, versions 3.0, 2.1 and 2.0, from their parquet files alone: no video is decoded."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -10,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from qc.declared import check_counts, check_labels
 from qc.episodes import (
     ACTION,
     EEF_POS,
@@ -25,106 +28,158 @@ from qc.episodes import (
 )
 from qc.errors import QcError
 from qc.identity import identify
-from qc.integrity import Rows, check_counts, check_rows
-from qc.readers.columns import to_array
+from qc.integrity import check_rows, too_short
+from qc.readers.columns import UNREADABLE, BadRowError, list_files, to_array, to_integers, why_unreadable
+from qc.readers.lerobot_info import Info
 from qc.readers.lerobot_meta import Meta, read_meta
+from qc.rows import Rows
 
 _POSES: Mapping[str, int] = {EEF_POS: 3, EEF_QUAT: 4, HELD_POSE: 7, FIXED_POSE: 7}
-_BOOKKEEPING = ("episode_index", "frame_index", "index", "task_index", TIME)
+_COUNTERS = ("episode_index", "frame_index")
+_NUMBERED = ("index", "task_index")
 _PHASE = "phase"
+_AGAIN = "write the file again, or fetch it again"
 
 
-def read_lerobot(root: Path | str) -> EpisodeSet:
+def read_lerobot(root: Path | str, *, videos: bool = False) -> EpisodeSet:
     """Read a dataset folder.
 
     What is wrong with it becomes :class:`Finding` entries: those about an episode's rows are with the episode too.
 
+    Args:
+        videos: a declared video that is not there is a finding; otherwise it may be left out.
+
     Raises:
-        QcError: if there is no dataset, its version is not known, or it holds neither state nor action.
+        QcError: if there is no dataset, its metadata cannot be used, or it holds neither state nor action.
+        OSError: if a folder may not be read.
     """
     root = Path(root)
     meta = read_meta(root)
-    wanted = _columns(meta, root)
-    rows, findings = _read_rows(root, wanted)
-    findings += check_counts(meta, rows)
-    if any(finding.fatal for finding in findings):
-        return EpisodeSet((), findings=tuple(findings), fps=meta.fps)
-    of_episode, of_dataset = check_rows(rows, {name: meta.names(parts) for name, parts in wanted.items()}, meta.fps)
+    wanted = _columns(meta.info, root)
+    rows, findings = _read_rows(root, meta, wanted)
+    findings = findings or check_counts(meta, rows)
+    if findings:
+        return EpisodeSet((), findings=tuple(findings), fps=meta.info.fps)
+    names = {name: meta.info.names(parts) for name, parts in wanted.items()}
+    of_episode, of_dataset = check_rows(rows, names, meta.info.fps)
     episodes = _episodes(meta, rows, wanted)
-    named = [(e, [replace(f, episode=e.id) for f in of_episode.get(e.index, ())]) for e in episodes]
+    places, absent = meta.videos({e.index: e.id for e in episodes})
+    labels = check_labels(meta, rows)
+    checked = []
+    for e in episodes:
+        mine = [replace(f, episode=e.id) for f in (*of_episode.get(e.index, ()), *labels.get(e.index, ()))]
+        mine += [f for f in absent if f.episode == e.id] if videos else []
+        checked.append(replace(e, findings=(*e.findings, *mine)))
     return EpisodeSet(
-        tuple(replace(e, findings=tuple(mine)) for e, mine in named),
-        findings=(*findings, *of_dataset, *(f for _, mine in named for f in mine)),
-        fps=meta.fps,
-        videos=meta.videos([e.id for e in episodes]),
+        tuple(checked),
+        findings=(*of_dataset, *(f for e in checked for f in e.findings)),
+        fps=meta.info.fps,
+        videos=places,
     )
 
 
-def _columns(meta: Meta, root: Path) -> dict[str, tuple[str, ...]]:
+def _columns(info: Info, root: Path) -> dict[str, tuple[str, ...]]:
     """What is read as what: most of the time a column by its own name."""
-    vectors = meta.vectors()
+    vectors = info.vectors()
     found: dict[str, tuple[str, ...]] = {}
     for name in (STATE, ACTION):
         parts = (name,) if name in vectors else tuple(v for v in vectors if v.startswith(f"{name}."))
         if parts:
             found[name] = parts
     if not found:
-        raise QcError(f"{root}: has neither {STATE} nor {ACTION}, only {', '.join(meta.features)}; nothing to judge")
-    found |= {name: (name,) for name, size in _POSES.items() if meta.size(name) == size}
+        raise QcError(f"{root}: has neither {STATE} nor {ACTION}, only {', '.join(info.features)}; nothing to judge")
+    found |= {name: (name,) for name, size in _POSES.items() if info.size(name) == size}
     if not {EEF_POS, EEF_QUAT} <= set(found):
         found = {name: parts for name, parts in found.items() if name not in (EEF_POS, EEF_QUAT)}
     return found
 
 
-def _read_rows(root: Path, wanted: Mapping[str, Sequence[str]]) -> tuple[Rows, list[Finding]]:
-    names = [part for parts in wanted.values() for part in parts]
-    tables, files, findings = [], [], []
-    for path in sorted(root.glob("data/*/*.parquet")):
+def _read_rows(root: Path, meta: Meta, wanted: Mapping[str, Sequence[str]]) -> tuple[Rows, list[Finding]]:
+    needed = [*(part for parts in wanted.values() for part in parts), *_COUNTERS]
+    welcome = (*_NUMBERED, TIME, *([_PHASE] if "phases" in meta.episodes else []))
+    read, files, findings = [], [], []
+    for path in list_files(root / "data"):
         file = path.relative_to(root).as_posix()
         try:
             reader = pq.ParquetFile(path, pre_buffer=False)
             there = set(reader.schema_arrow.names)
-            if absent := [name for name in (*names, *_BOOKKEEPING[:2]) if name not in there]:
-                findings.append(Finding("columns", f"column {', '.join(absent)} is missing", file, fatal=True))
+            if absent := [name for name in needed if name not in there]:
+                findings.append(
+                    Finding("columns", f"column {', '.join(absent)} is missing; {_AGAIN}", file, fatal=True)
+                )
                 continue
-            tables.append(reader.read(columns=[n for n in (*names, *_BOOKKEEPING, _PHASE) if n in there]))
-            files.append(file)
-        except (OSError, pa.ArrowException) as error:
-            told = "not finalized: its footer is missing; finalize or recover the recording, or fetch the file again"
-            why = " ".join(str(error).split())
-            footer = "magic bytes" in why or "footer" in why.lower() or "too small" in why
-            findings.append(Finding("footer", told if footer else why, file, fatal=True))
-    if not tables:
-        if not findings:
-            findings.append(Finding("files", "there is no data file; fetch data/ as well", "data", fatal=True))
-        return Rows({}, np.zeros(0, np.int64), ()), findings
-    columns = {}
-    for name, parts in wanted.items():
+            table = reader.read(columns=[n for n in (*needed, *welcome) if n in there])
+        except UNREADABLE as error:
+            findings.append(Finding("footer", why_unreadable(error), file, fatal=True))
+            continue
+        if not len(table):
+            continue
         try:
-            joined = [np.hstack([np.atleast_2d(to_array(t[p]).T).T for p in parts]) for t in tables]
-            columns[name] = np.concatenate(joined).astype(np.float32, copy=False)
+            read.append(_arrays(table, meta.info, wanted))
+            files.append(file)
         except ValueError as error:
-            findings.append(Finding("columns", f"{name}: {error}", files[0], fatal=True))
-    for name in (*_BOOKKEEPING, _PHASE):
-        if all(name in t.column_names for t in tables):
-            columns[name] = np.concatenate([to_array(t[name]) for t in tables])
-    file_of_row = np.repeat(np.arange(len(tables)), [len(t) for t in tables])
-    return Rows(columns, file_of_row, tuple(files)), findings
+            findings.append(Finding("columns", f"{error}; {_AGAIN}", file, fatal=True))
+    if not read and not findings and meta.info.frames:
+        findings.append(Finding("files", "there is no row in any data file; fetch data/ as well", "data", fatal=True))
+    if not read:
+        empty = {name: np.zeros((0, sum(map(meta.info.size, parts))), np.float32) for name, parts in wanted.items()}
+        return Rows({name: np.zeros(0, np.int64) for name in _COUNTERS} | empty, np.zeros(0, np.int64), ()), findings
+    shared = [name for name in read[0] if all(name in columns for columns in read)]
+    columns = {name: np.concatenate([each[name] for each in read]) for name in shared}
+    return Rows(
+        columns, np.repeat(np.arange(len(read)), [len(each[_COUNTERS[0]]) for each in read]), tuple(files)
+    ), findings
+
+
+def _arrays(table: pa.Table, info: Info, wanted: Mapping[str, Sequence[str]]) -> dict[str, np.ndarray]:
+    """Columns of a file: vectors (rows, size) float32, counters (rows,) int64, time (rows,) in its own type."""
+    columns: dict[str, np.ndarray] = {}
+    for name in (*_COUNTERS, *_NUMBERED):
+        if name in table.column_names:
+            with _naming(name, columns):
+                columns[name] = to_integers(table[name])
+    if TIME in table.column_names:
+        with _naming(TIME, columns):
+            columns[TIME] = to_array(table[TIME], 1).reshape(-1)
+    if _PHASE in table.column_names and pa.types.is_integer(table.schema.field(_PHASE).type):
+        columns[_PHASE] = to_integers(table[_PHASE])
+    for name, parts in wanted.items():
+        joined = []
+        for part in parts:
+            with _naming(part, columns):
+                joined.append(to_array(table[part], size := info.size(part)).reshape(len(table), size))
+        with np.errstate(over="ignore"):  # what float32 cannot hold is infinite, and found to be
+            columns[name] = np.hstack(joined).astype(np.float32, copy=False)
+    return columns
+
+
+@contextmanager
+def _naming(name: str, columns: Mapping[str, np.ndarray]) -> Iterator[None]:
+    """Name the column that cannot be used, and the episode if the fault is a row's."""
+    try:
+        yield
+    except BadRowError as error:
+        where = ", ".join(f"{counter} {columns[counter][error.row]}" for counter in _COUNTERS if counter in columns)
+        raise ValueError(f"{name}: {error} as meta/info.json declares ({where})") from None
+    except ValueError as error:
+        raise ValueError(f"{name} {error}") from None
 
 
 def _episodes(meta: Meta, rows: Rows, wanted: Mapping[str, Sequence[str]]) -> list[Episode]:
-    names = {name: meta.names(wanted[name]) for name in (STATE, ACTION) if name in wanted}
+    names = {name: meta.info.names(wanted[name]) for name in (STATE, ACTION) if name in wanted}
     layout = find_layout(names, rows.columns)
     described = {int(told["episode_index"]): told for told in meta.episodes.to_dict("records")}
+    spans, end = dict(rows.spans()), len(rows.file_of_row)
     episodes = []
-    for index, span in rows.spans():
-        told = described[index]
+    for index, told in described.items():
+        span = spans.get(index, slice(end, end))
         frames = {name: rows.columns[name][span] for name in (*wanted, TIME) if name in rows.columns}
-        task = _text(told, "task_id") or meta.task_of(told, rows.columns, span)
+        task = _text(told, "task_id") or meta.task_of(told, rows.columns.get("task_index", np.zeros(0))[span])
+        empty = Finding("short", too_short(0), meta.where, _id(told), harmful=True)
         outcome = _text(told, "outcome") or "success"
         episodes.append(
             Episode(
-                id=_text(told, "episode_id") or f"episode_{index:06d}",
+                id=_id(told),
                 task=task,
                 outcome=outcome if outcome in ("success", "failure") else "success",
                 reason=_text(told, "reason"),
@@ -135,10 +190,15 @@ def _episodes(meta: Meta, rows: Rows, wanted: Mapping[str, Sequence[str]]) -> li
                 layout=layout,
                 index=index,
                 env_index=_number(told, "env_index"),
-                file=rows.files[rows.file_of_row[span.start]],
+                file=rows.file(span.start) if span.start < end else "",
+                findings=() if span.stop > span.start else (empty,),
             )
         )
     return identify(episodes)
+
+
+def _id(told: Mapping[Any, Any]) -> str:
+    return _text(told, "episode_id") or f"episode_{int(told['episode_index']):06d}"
 
 
 def _text(told: Mapping[Any, Any], name: str) -> str:
@@ -148,14 +208,14 @@ def _text(told: Mapping[Any, Any], name: str) -> str:
 
 def _number(told: Mapping[Any, Any], name: str) -> int | None:
     value = told.get(name)
-    return int(value) if isinstance(value, int | float) and value == value else None
+    return int(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
 def _phases(told: Mapping[Any, Any], columns: Mapping[str, np.ndarray], span: slice) -> tuple[Mapping[str, Any], ...]:
     names = told.get("phases")
-    if names is None or _PHASE not in columns:
+    if not isinstance(names, list | np.ndarray) or _PHASE not in columns:
         return ()
-    phase = columns[_PHASE][span].astype(np.int64)
+    phase = columns[_PHASE][span]
     edges = np.r_[0, np.flatnonzero(np.diff(phase)) + 1, len(phase)]
     return tuple(
         {"phase": str(names[phase[a]]) if 0 <= phase[a] < len(names) else str(phase[a]), "start": int(a), "end": int(b)}

@@ -20,10 +20,11 @@ from qc.episodes import (
     Damaged,
     Episode,
     EpisodeSet,
+    Finding,
     Unrecorded,
 )
 from qc.errors import QcError
-from qc.readers.columns import to_array
+from qc.readers.columns import BadRowError, to_array
 
 _NEEDED: Mapping[str, int] = {STATE: 8, ACTION: 8, EEF_POS: 3, EEF_QUAT: 4}
 _WELCOME: Mapping[str, int] = {HELD_POSE: 7, FIXED_POSE: 7}
@@ -42,24 +43,34 @@ def read_run(root: Path | str) -> EpisodeSet:
 
     Raises:
         QcError: if ``root`` holds no run, or the note of an attempt that hangs the simulator is not readable.
+        OSError: if a folder may not be read.
     """
     root = Path(root)
     if not is_run(root):
         raise QcError(f"{root}: no run here (run.json is missing); make one with `demomill record`")
     episodes, damaged = [], []
-    for folder in sorted(path for path in root.glob("episodes/*/*") if path.is_dir()):
+    for folder in _folders(root / "episodes"):
         try:
             episodes.append(_read_episode(folder, root))
         except KeyError as error:
             damaged.append(Damaged(folder.name, folder.parent.name, f"{error.args[0]} is missing"))
-        except (OSError, pa.ArrowException, TypeError, ValueError) as error:
+        except (
+            OSError,
+            pa.ArrowException,
+            ArithmeticError,
+            AttributeError,
+            LookupError,
+            TypeError,
+            ValueError,
+        ) as error:
             damaged.append(Damaged(folder.name, folder.parent.name, " ".join(str(error).split())))
     videos: dict[str, dict[str, tuple[str, float, float]]] = {}
     for folder in sorted({(root / e.file).parent for e in episodes}):
         for video in sorted(folder.glob("*.*.mp4")):
             videos.setdefault(video.name.split(".")[-2], {})[folder.name] = (str(video), 0.0, float("inf"))
     hung = tuple(_read_note(path) for path in sorted(root.glob("quarantine/seeds/*.json")))
-    return EpisodeSet(tuple(sorted(episodes, key=lambda e: e.id)), tuple(damaged), hung, videos=videos)
+    ordered = tuple(sorted(episodes, key=lambda e: e.id))
+    return EpisodeSet(ordered, tuple(damaged), hung, _check_run(root / "run.json"), videos=videos)
 
 
 def content_hash(meta: Mapping[str, Any], columns: Mapping[str, np.ndarray]) -> str:
@@ -78,6 +89,22 @@ def content_hash(meta: Mapping[str, Any], columns: Mapping[str, np.ndarray]) -> 
         digest.update(f"{feature['key']}:{feature['dtype']}:{shape}".encode())
         digest.update(values.tobytes())
     return digest.hexdigest()
+
+
+def _folders(within: Path) -> list[Path]:
+    """Folder of every episode, in order."""
+    tasks = [path for path in within.iterdir() if path.is_dir()] if within.is_dir() else []
+    return sorted(path for task in tasks for path in task.iterdir() if path.is_dir())
+
+
+def _check_run(path: Path) -> tuple[Finding, ...]:
+    try:
+        told = json.loads(path.read_bytes())
+        why = "" if isinstance(told, dict) else "holds no object"
+    except (OSError, ValueError) as error:
+        why = str(error)
+    told = f"not readable ({why}), so nothing tells how the run was recorded; restore it before recording goes on"
+    return (Finding("run", told, path.name),) if why else ()
 
 
 def _read_note(path: Path) -> Unrecorded:
@@ -101,6 +128,7 @@ def _read_episode(folder: Path, root: Path) -> Episode:
         raise ValueError(f"episode.json describes {meta['task']}/{meta['id']}")
     if meta["outcome"] not in ("success", "failure"):
         raise ValueError(f"outcome is {meta['outcome']!r}")
+    _check_types(meta)
     columns = _read_columns(folder / "frames.parquet")
     rows = len(columns[STATE])
     if rows != meta["length"] or rows == 0:
@@ -124,19 +152,35 @@ def _read_episode(folder: Path, root: Path) -> Episode:
     )
 
 
+def _check_types(meta: Mapping[str, Any]) -> None:
+    """What later steps count with; the content hash covers the rest."""
+    for name in ("attempt", "env_index"):
+        if type(meta.get(name, 0)) is not int and (name == "attempt" or meta[name] is not None):
+            raise ValueError(f"{name} is {meta[name]!r}, not a whole number")
+    if not isinstance(meta["reason"], str | None):
+        raise ValueError(f"reason is {meta['reason']!r}, not a text")
+    spans = meta["phase_spans"]
+    if not isinstance(spans, list) or not all(
+        isinstance(span, dict) and "phase" in span and all(type(span.get(edge)) is int for edge in ("start", "end"))
+        for span in spans
+    ):
+        raise ValueError("phase_spans is no list of phase, start and end")
+
+
 def _read_columns(path: Path) -> dict[str, np.ndarray]:
     # One small file after another: a thread pool and read-ahead cost more than they save.
     table = pq.ParquetFile(path, pre_buffer=False).read(use_threads=False)
     if absent := [name for name in _NEEDED if name not in table.column_names]:
         raise ValueError(f"column {', '.join(absent)} is missing")
-    columns = {name: to_array(table[name]) for name in table.column_names}
-    for name, size in {**_NEEDED, **_WELCOME}.items():
-        if name not in columns:
-            continue
-        if columns[name].shape[1:] != (size,):
-            raise ValueError(f"{name} has rows of shape {columns[name].shape[1:]}, not {size} numbers")
-        if not np.isfinite(columns[name]).all():
-            raise ValueError(f"{name} is not finite at row {int(np.argwhere(~np.isfinite(columns[name]))[0, 0])}")
+    sizes = {**_NEEDED, **_WELCOME}
+    columns = {}
+    for name in table.column_names:
+        try:
+            columns[name] = to_array(table[name], sizes.get(name))
+        except BadRowError as error:
+            raise ValueError(f"{name}: {error}") from None
+        if name in sizes and len(bad := np.argwhere(~np.isfinite(columns[name]))):
+            raise ValueError(f"{name} is not finite at row {bad[0, 0]}")
     if len(short := np.flatnonzero(np.linalg.norm(columns[EEF_QUAT], axis=1) < 0.5)):
         raise ValueError(f"{EEF_QUAT} is no rotation at row {short[0]}")
     return columns

@@ -2,6 +2,8 @@
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from qc.episodes import EpisodeSet
@@ -11,6 +13,7 @@ from qc.readers.lerobot_meta import is_lerobot
 from qc.readers.run import is_run, read_run
 
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+_TOLD = 3
 
 
 def find_source(source: str, revision: str | None = None, *, videos: bool = False) -> Path:
@@ -19,10 +22,12 @@ def find_source(source: str, revision: str | None = None, *, videos: bool = Fals
     Raises:
         QcError: if there is nothing that can be read.
     """
-    folder = Path(source).expanduser()
-    if folder.exists():
+    with _readable(source):
+        folder = Path(source).expanduser()
+        there = folder.exists()
         if is_run(folder) or is_lerobot(folder):
             return folder
+    if there:
         raise QcError(f"{source}: neither a run folder (run.json) nor a LeRobot dataset (meta/info.json)")
     if not _HUB_ID.fullmatch(source):
         told = f"{source}: no run here, nor a dataset, nor is it a name on the Hub (user/name)"
@@ -54,12 +59,23 @@ def read_source(folder: Path, *, videos: bool = False) -> EpisodeSet:
     Raises:
         QcError: if it cannot be read, or so much is wrong with its files that no verdict could be trusted.
     """
-    found = read_run(folder) if is_run(folder) else read_lerobot(folder)
-    if fatal := [finding for finding in found.findings if finding.fatal]:
-        more = f" (and {len(fatal) - 1} more findings)" if len(fatal) > 1 else ""
-        raise QcError(f"{folder}: {fatal[0]}{more}")
+    with _readable(str(folder)):
+        found = read_run(folder) if is_run(folder) else read_lerobot(folder, videos=videos)
+    if fatal := [str(finding) for finding in found.findings if finding.fatal]:
+        more = f" (and {len(fatal) - _TOLD} more findings)" if len(fatal) > _TOLD else ""
+        raise QcError(f"{folder}: {'. Also '.join(fatal[:_TOLD])}{more}")
     if not videos:
         return found
     from qc.readers.video import check_videos
 
     return check_videos(found)
+
+
+@contextmanager
+def _readable(source: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise QcError(
+            f"{error.filename or source}: cannot be read ({error.strerror}); see to its permissions"
+        ) from None

@@ -17,6 +17,8 @@ _WIDTH, _HEIGHT = 64, 36
 _NEARER = 3.0
 _DIFFERENT = 0.5
 """Least difference, in grey levels, between two pictures that are not the same."""
+_UNREADABLE = "video_unreadable"
+_AGAIN = "render it or fetch it again, or record these episodes anew"
 
 
 def check_videos(found: EpisodeSet) -> EpisodeSet:
@@ -28,7 +30,10 @@ def check_videos(found: EpisodeSet) -> EpisodeSet:
     findings: dict[str, list[Finding]] = defaultdict(list)
     for camera, places in found.videos.items():
         mine = [e for e in found.episodes if e.id in places]
-        for finding in (*_frame_counts(mine, places, camera, found.fps), *_first_frames(mine, places, camera)):
+        counted = list(_frame_counts(mine, places, camera, found.fps))
+        broken = {finding.file for finding in counted if finding.kind == _UNREADABLE}
+        whole = [e for e in mine if places[e.id][0] not in broken]
+        for finding in (*counted, *_first_frames(whole, places, camera)):
             findings[finding.episode].append(finding)
     episodes = tuple(replace(e, findings=(*e.findings, *findings[e.id])) for e in found.episodes)
     return replace(found, episodes=episodes, findings=(*found.findings, *(f for fs in findings.values() for f in fs)))
@@ -45,7 +50,7 @@ def count_frames(path: Path | str) -> int:
             stream = container.streams.video[0]
             frames = int(stream.frames) or sum(1 for packet in container.demux(stream) if packet.size)
     except (av.FFmpegError, IndexError) as error:
-        raise QcError(f"{path}: not readable as a video ({error}); render or fetch it again") from None
+        raise QcError(f"{path}: not readable as a video ({error}); {_AGAIN}") from None
     return frames
 
 
@@ -77,13 +82,35 @@ def _frame_counts(episodes: list[Episode], places: _Places, camera: str, fps: fl
         by_file[path].append(episode)
         if np.isfinite(end) and round((end - start) * fps) != episode.length:
             told = f"{camera}: {episode.length} rows, but its part of the video is {round((end - start) * fps)} frames"
+            told += f"; {_AGAIN}"
             yield Finding("video_frames", told, path, episode.id, harmful=True)
     for path, mine in by_file.items():
-        frames, rows = count_frames(path), sum(e.length for e in mine)
-        if frames != rows:
-            for episode in mine:
-                told = f"{camera}: {rows} rows of {len(mine)} episodes, but the video has {frames} frames"
-                yield Finding("video_frames", told, path, episode.id, harmful=True)
+        for episode, kind, told in _check_file(path, mine, places, fps):
+            yield Finding(kind, f"{camera}: {told}", path, episode.id, harmful=True)
+
+
+def _check_file(path: str, episodes: list[Episode], places: _Places, fps: float) -> Iterator[tuple[Episode, str, str]]:
+    """What is wrong with a file, for each of the episodes in it: kind of finding, and words."""
+    rows = sum(e.length for e in episodes)
+    try:
+        frames = count_frames(path)
+    except QcError as error:
+        yield from ((e, _UNREADABLE, str(error).removeprefix(f"{path}: ")) for e in episodes)
+        return
+    if frames != rows:
+        first, last = episodes[0].id, episodes[-1].id
+        told = f"{rows} rows of {len(episodes)} episodes, but the video has {frames} frames"
+        if len(episodes) > 1:
+            told += f": nothing tells in which of {first} to {last}, and all after it show pictures of other rows"
+        yield from ((e, "video_frames", f"{told}; {_AGAIN}") for e in episodes)
+        return
+    before = 0
+    for episode in sorted(episodes, key=lambda e: places[e.id][1]):
+        start = round(places[episode.id][1] * fps)
+        if abs(start - before) > 1:
+            told = f"its part of the video begins at frame {start}, but that of the episode before ends at {before}"
+            yield episode, "video_frames", f"{told}; {_AGAIN}"
+        before += episode.length
 
 
 def _first_frames(episodes: list[Episode], places: _Places, camera: str) -> Iterator[Finding]:
@@ -91,7 +118,12 @@ def _first_frames(episodes: list[Episode], places: _Places, camera: str) -> Iter
     for episode in sorted(episodes, key=lambda e: e.index):
         path, start, end = places[episode.id]
         rate = episode.length / (end - start) if np.isfinite(end) else 15.0
-        shown = [_small(picture) for picture in read_frames(path, [start, start + 1 / rate, end - 1 / rate])]
+        try:
+            shown = [_small(picture) for picture in read_frames(path, [start, start + 1 / rate, end - 1 / rate])]
+        except av.FFmpegError as error:
+            told = f"{camera}: not readable as a video ({error}); {_AGAIN}"
+            yield Finding(_UNREADABLE, told, path, episode.id, harmful=True)
+            continue
         if len(shown) < 3:
             continue
         env = (episode.task if episode.env_index is not None else "", episode.env_index)
