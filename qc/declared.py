@@ -83,6 +83,8 @@ def _check_places(meta: "Meta", rows: Rows, spans: Spans) -> list[Finding]:
         if named and int(named[1]) != index:
             findings.append(_fatal("files", f"holds episode {index}, where readers look for {int(named[1])}: "
                                    "files were swapped; rename it", file))  # fmt: skip
+    if findings:
+        return findings
     if "index" in rows.columns and len(
         wrong := np.flatnonzero(rows.columns["index"] != np.arange(len(rows.file_of_row)))
     ):
@@ -112,8 +114,8 @@ def _bad_task(meta: "Meta", told: Mapping[Any, Any], given: np.ndarray) -> str:
     """
     tasks = np.unique(given).tolist()
     if unknown := [task for task in tasks if task not in meta.tasks]:
-        value = unknown[0] if unknown[0] >= 0 else "missing"
-        return f"task_index is {value}, and no task has it; correct one of them, or fetch meta/ again"
+        what = f"task_index is {unknown[0]}, which no task has" if unknown[0] >= 0 else "task_index is missing in a row"
+        return f"{what}; correct it, or fetch meta/ again"
     if len(tasks) > 1 and not {meta.tasks[task] for task in tasks} <= set(meta.tasks_told(told)):
         row = int(np.flatnonzero(given != given[0])[0])
         return (

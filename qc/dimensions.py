@@ -35,7 +35,9 @@ def check_still(rows: Rows, spans: Spans, names: Mapping[str, Sequence[str]], no
         for dim, label in enumerate(names[name]):
             if (values[:, dim] == values[0, dim]).all():
                 kind = "undriven" if values[0, dim] == 0 else "constant"
-                told = f"{name}, {label} is {values[0, dim]:g} in every row: normalising by its deviation gives NaN"
+                told = (
+                    f"{name}, {label} is {values[0, dim] + 0.0:g} in every row: normalising by its deviation gives NaN"
+                )
                 findings.append(Finding(kind, told))
                 continue
             usual = len(spans) >= _ENOUGH and moves[:, dim].mean() >= _USUAL
@@ -62,7 +64,7 @@ def check_size(rows: Rows, spans: Spans, names: Mapping[str, Sequence[str]], not
         for i, dim in np.argwhere((largest > _BEYOND * usual) & (usual > 0) & np.isfinite(largest)).tolist():
             index, span = spans[i]
             frame = int(np.argmax(np.abs(values[span, dim])))
-            told = f"{name}, {dims[dim]} is {values[span, dim][frame]:g}, a million times what it is in other episodes"
+            told = f"{name}, {dims[dim]} is {values[span, dim][frame]:g}, over a million times what others have"
             note(index, "size", told, span.start, frame)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-UNREADABLE = (OSError, pa.ArrowException)
+UNREADABLE = (OSError, UnicodeDecodeError, pa.ArrowException)
 """What opening or reading a Parquet file raises if it cannot be read."""
 
 _NO_FOOTER = ("magic bytes", "footer", "too small")
@@ -59,9 +59,10 @@ def to_array(column: pa.ChunkedArray, size: int | None = None) -> np.ndarray:
     joined = joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
     kind = joined.type
     if not (pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind)):
-        if size not in (None, 1) and len(joined):
+        values = _flat(joined)
+        if size not in (None, 1) and len(values):
             raise BadRowError(0, 1, size)
-        return _flat(joined)
+        return values
     sizes = pc.fill_null(pc.list_value_length(joined), -1).to_numpy(zero_copy_only=False)
     there = sizes >= 0
     size = int(sizes[there][0]) if size is None and there.any() else size or 0

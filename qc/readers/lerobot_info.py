@@ -62,11 +62,12 @@ def read_info(path: Path) -> Info:
     """Read ``meta/info.json``.
 
     Raises:
+        OSError: if it may not be read.
         QcError: if it does not parse, its version is not known, or a value is not what it should be.
     """
     try:
         told = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
+    except ValueError as error:
         raise QcError(f"{path}: not readable ({type(error).__name__}: {error}); fetch it again") from None
     if not isinstance(told, dict):
         raise QcError(f"{path}: not readable (it holds no object); fetch it again")
@@ -105,7 +106,7 @@ def _check_feature(path: Path, name: str, feature: Any) -> None:
 
 
 def _refuse(path: Path, key: str, value: Any, wanted: str) -> NoReturn:
-    shown = "is missing" if value is None else f"is {value!r:.80}"
+    shown = "is missing or null" if value is None else f"is {value!r:.80}"
     raise QcError(f"{path}: {key} {shown}, and should be {wanted}; correct it, or fetch the file again")
 
 

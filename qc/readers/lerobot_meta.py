@@ -111,6 +111,7 @@ def read_meta(root: Path) -> Meta:
     """Read the metadata of a dataset folder.
 
     Raises:
+        OSError: if a file may not be read.
         QcError: if there is none, it does not parse, its version is not known, or an episode is described wrongly.
     """
     if not is_lerobot(root):
@@ -134,6 +135,8 @@ def _read_v3(meta: Path) -> tuple[pd.DataFrame, dict[int, str]]:
 def _read_v2(meta: Path) -> tuple[pd.DataFrame, dict[int, str]]:
     tasks = _whole(_read_lines(meta / "tasks.jsonl", "task_index", "task"), meta / "tasks.jsonl", "task_index")
     episodes = _read_lines(meta / "episodes.jsonl", "episode_index", "length")
+    if "task" not in tasks:
+        raise QcError(f"{meta / 'tasks.jsonl'}: there is no task in it; fetch it again")
     named = dict(zip(tasks["task_index"].tolist(), tasks["task"].astype(str), strict=True))
     return _by_index(episodes, meta / "episodes.jsonl"), named
 
@@ -143,6 +146,9 @@ def _by_index(episodes: pd.DataFrame, path: Path) -> pd.DataFrame:
     checked = _whole(episodes, path, *dict.fromkeys(("episode_index", "length", *whole)))
     if len(twice := checked["episode_index"][checked["episode_index"].duplicated()]):
         raise QcError(f"{path}: episode {twice.iloc[0]} is described twice; leave one, or fetch it again")
+    ids = checked["episode_id"].dropna() if "episode_id" in checked else checked["episode_index"]
+    if len(twice := ids[ids.duplicated()]):
+        raise QcError(f"{path}: two episodes have the episode_id {twice.iloc[0]!r}; correct one, or fetch it again")
     return checked.set_index("episode_index", drop=False).sort_index()
 
 
@@ -155,7 +161,8 @@ def _whole(table: pd.DataFrame, path: Path, *names: str) -> pd.DataFrame:
         found = table[name].map(lambda v: v if isinstance(v, int | float | np.number) else math.nan).astype(np.float64)
         if (bad := ~((found >= 0) & (found < 2**53) & (found % 1 == 0))).any():
             row = int(np.argmax(bad))
-            raise QcError(f"{path}: {name} is {table[name].iloc[row]!r} in row {row}; correct it, or fetch it again")
+            value = "missing" if pd.isna(found.iloc[row]) else f"{found.iloc[row]:g}"
+            raise QcError(f"{path}: {name} is {value} in row {row}, not a whole number; correct it, or fetch it again")
         table[name] = found.astype(np.int64)
     return table
 
@@ -177,12 +184,12 @@ def _read_lines(path: Path, *names: str) -> pd.DataFrame:
     rows: list[Any] = []
     try:
         text = path.read_text(encoding="utf-8")
-        for number, line in enumerate(text.splitlines(), 1):
+        for number, line in enumerate(text.split("\n"), 1):
             if line.strip():
                 rows.append(json.loads(line))
                 if not isinstance(rows[-1], dict):
                     raise QcError(f"{path}: line {number} holds no object; fetch it again")
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise QcError(f"{path}: not readable ({error}); fetch it again") from None
     except json.JSONDecodeError as error:
         raise QcError(f"{path}: line {number} is not readable ({error}); fetch it again") from None

@@ -50,7 +50,7 @@ def count_frames(path: Path | str) -> int:
             stream = container.streams.video[0]
             frames = int(stream.frames) or sum(1 for packet in container.demux(stream) if packet.size)
     except (av.FFmpegError, IndexError) as error:
-        raise QcError(f"{path}: not readable as a video ({error}); {_AGAIN}") from None
+        raise QcError(f"{path}: {_not_readable(error)}") from None
     return frames
 
 
@@ -101,7 +101,7 @@ def _check_file(path: str, episodes: list[Episode], places: _Places, fps: float)
         first, last = episodes[0].id, episodes[-1].id
         told = f"{rows} rows of {len(episodes)} episodes, but the video has {frames} frames"
         if len(episodes) > 1:
-            told += f": nothing tells in which of {first} to {last}, and all after it show pictures of other rows"
+            told += f": nothing tells in which of {first} to {last}, and those after it show pictures of other rows"
         yield from ((e, "video_frames", f"{told}; {_AGAIN}") for e in episodes)
         return
     before = 0
@@ -121,8 +121,7 @@ def _first_frames(episodes: list[Episode], places: _Places, camera: str) -> Iter
         try:
             shown = [_small(picture) for picture in read_frames(path, [start, start + 1 / rate, end - 1 / rate])]
         except av.FFmpegError as error:
-            told = f"{camera}: not readable as a video ({error}); {_AGAIN}"
-            yield Finding(_UNREADABLE, told, path, episode.id, harmful=True)
+            yield Finding(_UNREADABLE, f"{camera}: {_not_readable(error)}", path, episode.id, harmful=True)
             continue
         if len(shown) < 3:
             continue
@@ -133,6 +132,10 @@ def _first_frames(episodes: list[Episode], places: _Places, camera: str) -> Iter
             told = f"{camera}: the first frame shows the end of the episode before"
             yield Finding("first_frame", told, path, episode.id, 0, harmful=True)
         last[env] = shown[2]
+
+
+def _not_readable(error: Exception) -> str:
+    return f"not readable as a video ({getattr(error, 'strerror', error)}); {_AGAIN}"
 
 
 def _small(picture: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ from qc.table import read_verdicts
 from tests.pipeline.cli.test_bad_input import bad, snapshot
 from tests.qc.datasets import edit_info, write_dataset
 from tests.qc.factories import change, copy_of, freeze, make_task, take, with_frames, write_run
+from tests.qc.readers.films import ramp, write_filmed
 
 
 def episodes():
@@ -167,7 +168,7 @@ def test_decisions_that_are_not_there_are_no_decisions(demomill, run, tmp_path):
         (make_task(1), (STATE, ACTION), {"keep"}),
         (make_task(12), (ACTION,), {"keep"}),
         (make_task(12), (STATE,), {"keep"}),
-        ([take(e, np.arange(1 + i)) for i, e in enumerate(make_task(3))], (STATE, ACTION), {"keep", "not_assessed"}),
+        ([take(e, np.arange(1 + i)) for i, e in enumerate(make_task(3))], (STATE, ACTION), {"drop", "not_assessed"}),
         ([with_frames(e, {**e.frames, STATE: e.frames[STATE] * np.nan}) for e in make_task(12)], (STATE,), {"drop"}),
     ],
 )
@@ -177,6 +178,23 @@ def test_the_least_that_a_dataset_may_hold_is_judged(demomill, tmp_path, given, 
     assert answer.code == 0, answer.err
     assert {row["verdict"] for row in json.loads(answer.out)["verdicts"]} <= verdicts
     assert len(answer.err.splitlines()) <= 11
+
+
+@pytest.mark.parametrize(("version", "dropped"), [("v3.0", [0, 1, 2]), ("v2.1", [1])])
+def test_298_frames_for_300_rows_are_dropped_if_videos_are_looked_at(demomill, tmp_path, version, dropped):
+    given = [take(e, np.arange(100)) for e in make_task(3)]  # lerobot 4462
+    shades = [ramp(e, i) for i, e in enumerate(given)]
+    shades[1] = shades[1][:-2]
+    root, out = write_filmed(tmp_path / "dataset", given, shades, version), tmp_path / "out"
+    answer = demomill("qc", root, "--out", out, "--videos", "--no-report")
+    assert answer.code == 0, answer.err
+    table = read_verdicts(out / "verdicts.parquet")
+    assert table.index[table["verdict"] == "drop"].tolist() == dropped
+    told = "300 rows of 3 episodes, but the video has 298 frames" if version == "v3.0" else "100 rows of 1 episodes"
+    for i in dropped:
+        assert table["reasons"][i] == ["integrity"]
+        assert f"episode_{i:06d}" in table["explanation"][i]
+        assert told in table["explanation"][i]
 
 
 def test_people_decide(demomill, run):

@@ -48,6 +48,14 @@ def test_a_run_is_read_back_as_written(tmp_path):
         (lambda folder: _edit(folder, id="another"), "another"),
         (lambda folder: _edit(folder, seed=-1), "content hash"),
         (lambda folder: _nudge(folder / "frames.parquet"), "content hash"),
+        (lambda folder: (folder / "episode.json").write_bytes(b"\xff"), "decode"),
+        (lambda folder: _edit(folder, phase_spans=[{"phase": "reach"}]), "phase_spans is no list of"),
+        (lambda folder: _edit(folder, phase_spans=None), "phase_spans is no list of"),
+        (lambda folder: _edit(folder, env_index="x"), "env_index is 'x', not a whole number"),
+        (lambda folder: _edit(folder, attempt=None), "attempt is None, not a whole number"),
+        (lambda folder: _edit(folder, reason=5), "reason is 5, not a text"),
+        (lambda folder: _edit(folder, features=["action"]), ""),
+        (lambda folder: _edit(folder, bodies=7), ""),
     ],
 )
 def test_a_damaged_folder_is_listed_and_stops_nothing(tmp_path, damage, why):
@@ -92,6 +100,15 @@ def test_attempts_that_hang_the_simulator_count_as_failed_and_stay_so_when_peopl
     note.write_text("{")
     with pytest.raises(QcError, match=r"-00099\.json: not readable"):
         read_run(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "\x00"])
+def test_a_run_whose_own_description_is_damaged_is_told_and_judged(tmp_path, text):
+    (write_run(tmp_path, make_task(3)) / "run.json").write_text(text)
+    found = read_run(tmp_path)
+    assert len(found.episodes) == 3
+    assert [(f.kind, f.file, f.harmful) for f in found.findings] == [("run", "run.json", False)]
+    assert "restore it" in found.findings[0].told
 
 
 def test_no_run_is_a_clear_error(tmp_path):
