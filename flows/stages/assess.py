@@ -47,8 +47,7 @@ def assess(
         rows; ``verdicts``: the rows of the table.
 
     Raises:
-        QcError: if nothing can be read there, a decision does not fit or would be lost, or the verdicts cannot be
-            written; see :meth:`qc.folder.Folder.require_place`.
+        QcError: if nothing can be read there, a decision does not fit or would be lost, or nothing can be written.
         UserError: if there is no episode, no place to write, or no file ``decisions``.
     """
     reporter, folder = REPORTER.get(), find_source(str(source), videos=videos)
@@ -79,11 +78,7 @@ def assess(
 
 
 def redraw(root: Path, settings: Settings) -> None:
-    """Make report and picture of a run again where a decision has removed them; the verdicts stay.
-
-    Raises:
-        QcError: if the run or what was found about it cannot be read, or nothing can be written.
-    """
+    """Make report and picture of a run again where a decision has removed them; raises QcError where it cannot."""
     files = Folder(root / "qc")
     if not (files.report.is_file() and files.picture.is_file()):
         found, table = read_source(root), read_verdicts(files.verdicts)

@@ -74,9 +74,9 @@ class IdleFilter(Filter):
         self.episodes_ = tuple(X)
         kept = reference_rows(len(X), reference)
         signals = motions(self.episodes_)
-        normal = [x for x, counts in zip(signals, kept, strict=True) if counts and len(x) > 1]
+        normal = [x for x, counts in zip(signals, kept, strict=True) if counts and len(x) >= self.rows]
         if not normal:
-            return self._admit("no episode to learn from")
+            return self._admit(f"no episode of {self.rows} rows to learn from")
         top = _top_speed(normal, arm_columns(self.episodes_))
         noise = _NOISE_RANGE * _noise(normal, self.rows)
         self.range_ = np.maximum(self.speed * self.rows * top, noise)
