@@ -163,7 +163,7 @@ def test_repeating_a_finished_run_does_nothing(run_root: Path, recorded: Recorde
         ({"fault": Fault(bore_narrowing_m=0.0004)}, {"jammed_at_mouth", "never_centred"}),
         (
             {"fault": Fault(pad_friction=0.0)},
-            {"missed_grasp", "slipped_in_lift", "slipped_in_transport", "tipped_in_hand", "dropped"},
+            {"missed_grasp", "slipped_in_lift", "slipped_in_transport", "tipped_in_hand", "dropped", "left_the_cell"},
         ),
         ({"handicap": Handicap(seat_error_m=(0.004, 0.0))}, {"jammed_at_mouth", "never_centred", "tipped_in_hand"}),
     ],
